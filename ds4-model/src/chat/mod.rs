@@ -1,0 +1,1 @@
+//! Messages to prompt segments, completions to messages.

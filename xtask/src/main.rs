@@ -1,0 +1,2 @@
+//! Developer commands of ds4.
+fn main() {}
