@@ -1,2 +1,51 @@
-//! Developer commands of ds4.
-fn main() {}
+//! Developer commands of ds4: `cargo xtask help` lists them.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line program reports by printing"
+)]
+
+mod ci;
+mod examples;
+mod shell;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Developer commands of ds4.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything continuous integration runs, in the same order.
+    Ci(ci::Args),
+    /// The rules a compiler does not check: layers, file sizes, unsafe files, licences, documents.
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let root = workspace::root()?;
+    match Args::parse().command {
+        Command::Ci(args) => ci::run(&root, &args),
+        Command::Tidy => tidy::run(&root),
+    }
+}
