@@ -1,1 +1,138 @@
-//! Messages to prompt segments, completions to messages.
+//! Conversations → prompts, and the model's text → messages.
+//!
+//! ```
+//! use ds4_model::chat::{ChatFormat, Conversation, Message, RenderOptions, ThinkMode};
+//! let conversation = Conversation::from(vec![Message::system("Be brief."), Message::user("Hi")]);
+//! let options = RenderOptions { think: ThinkMode::Off, ..RenderOptions::default() };
+//! let prompt = ChatFormat::V4.render(&conversation, &options)?;
+//! assert_eq!(prompt.as_str(), "<｜begin▁of▁sentence｜>Be brief.<｜User｜>Hi<｜Assistant｜></think>");
+//! # Ok::<(), ds4_model::chat::Error>(())
+//! ```
+//! A prompt is [`Segments`]: what a message says stays text, even when it looks like a marker.
+
+mod dialect;
+mod dsml;
+mod error;
+mod json;
+mod marker;
+mod message;
+mod render;
+mod think;
+
+pub use dialect::Dialect;
+pub use error::Error;
+pub use message::{Conversation, JsonText, Message, Role, Task, Tool, ToolCall};
+pub use think::{Effort, EffortTable, MAX_EFFORT_CONTEXT, ThinkMode};
+
+use crate::tokenizer::{Segments, Tokenizer};
+use ds4_gguf::Gguf;
+
+/// How a model wants its conversations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChatFormat {
+    /// DeepSeek-V4.
+    V4,
+    /// DeepSeek-V4 from 31 July on: the same, with other texts for the reasoning effort.
+    V4_0731,
+}
+
+/// What to render, besides the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Thinking on or off.
+    pub think: ThinkMode,
+    /// How hard to think. [`Effort::None`] turns thinking off.
+    pub effort: Option<Effort>,
+    /// Whose layout.
+    pub dialect: Dialect,
+    /// Leave out the reasoning of earlier turns where the format does so.
+    pub drop_thinking: bool,
+    /// End with the markers after which the model answers, when it is its turn.
+    pub generation_prompt: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        Self {
+            think: ThinkMode::On,
+            effort: None,
+            dialect: Dialect::Standard,
+            drop_thinking: true,
+            generation_prompt: true,
+        }
+    }
+}
+
+impl RenderOptions {
+    /// Thinking on or off, once the effort has been heard.
+    #[must_use]
+    pub fn think(&self) -> ThinkMode {
+        if self.effort == Some(Effort::None) { ThinkMode::Off } else { self.think }
+    }
+}
+
+/// What a file says about its chat format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// `general.architecture`.
+    pub architecture: &'a str,
+    /// `tokenizer.chat_template`.
+    pub template: Option<&'a str>,
+    /// Names of the model and of the one it was made from.
+    pub names: Vec<&'a str>,
+}
+
+impl<'a> Facts<'a> {
+    /// The facts of a file.
+    #[must_use]
+    pub fn from_gguf(gguf: &'a Gguf) -> Self {
+        const NAMES: [&str; 5] = [
+            "general.name",
+            "general.basename",
+            "general.version",
+            "general.base_model.0.name",
+            "general.base_model.0.version",
+        ];
+        let text = |key| gguf.metadata().find::<&str>(key);
+        Self {
+            architecture: text("general.architecture").unwrap_or_default(),
+            template: text("tokenizer.chat_template"),
+            names: NAMES.into_iter().filter_map(text).collect(),
+        }
+    }
+}
+
+impl ChatFormat {
+    /// The format of a model.
+    ///
+    /// # Errors
+    /// [`Error::MissingMarkers`] when the vocabulary cannot write the format; it lists all of them.
+    /// [`Error::NoFormat`] when there is none.
+    pub fn for_model(facts: &Facts<'_>, tokenizer: &Tokenizer) -> Result<Self, Error> {
+        let missing: Vec<String> =
+            marker::REQUIRED.into_iter().filter(|m| !tokenizer.has_marker(m)).map(str::to_owned).collect();
+        if !missing.is_empty() {
+            return Err(Error::MissingMarkers { markers: missing });
+        }
+        Ok(match EffortTable::detect(facts.template, &facts.names) {
+            EffortTable::V4 => Self::V4,
+            EffortTable::V4_0731 => Self::V4_0731,
+        })
+    }
+
+    /// The prompt for `conversation`.
+    ///
+    /// # Errors
+    /// [`Error`]: an argument or schema is no JSON, or the conversation is empty.
+    pub fn render(&self, conversation: &Conversation, options: &RenderOptions) -> Result<Segments, Error> {
+        if conversation.messages.is_empty() {
+            return Err(Error::Empty);
+        }
+        let options = RenderOptions { think: options.think(), ..options.clone() };
+        match self {
+            Self::V4 => render::render(conversation, &options, EffortTable::V4),
+            Self::V4_0731 => render::render(conversation, &options, EffortTable::V4_0731),
+        }
+    }
+}

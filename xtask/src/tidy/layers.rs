@@ -51,6 +51,7 @@ pub(crate) const LAYERS: [Layer; 8] = [
             "minijinja",
             "minijinja-contrib",
             "rayon",
+            "regex",
             "serde",
             "serde_json",
             "thiserror",
