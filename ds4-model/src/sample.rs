@@ -54,7 +54,14 @@ impl Sampler {
     /// Greedy until a temperature is set, then drawing by `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, vocab_len: usize::MAX, rng: Rng::new(seed) }
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            vocab_len: usize::MAX,
+            rng: Rng::new(seed),
+        }
     }
 
     /// Draw a token. `logits`: one a token id.
@@ -70,7 +77,9 @@ impl Sampler {
         candidates.keep_top(self.top_k);
         candidates.keep_min_p(self.min_p);
         candidates.keep_top_p(self.top_p);
-        candidates.draw(self.rng.unit()).unwrap_or_else(|| greatest(logits))
+        candidates
+            .draw(self.rng.unit())
+            .unwrap_or_else(|| greatest(logits))
     }
 
     /// Draw a token and report its log-probability and those of the `top` most likely tokens.
@@ -79,15 +88,25 @@ impl Sampler {
         let logits = self.known(logits);
         let log_sum = log_sum_exp(logits);
         let logprob = |id: Token| (f64::from(value(logits, id)) - log_sum) as f32;
-        let mut best: Vec<Token> = ids(logits).filter(|&id| !value(logits, id).is_nan()).collect();
+        let mut best: Vec<Token> = ids(logits)
+            .filter(|&id| !value(logits, id).is_nan())
+            .collect();
         let top = top.min(best.len());
-        let order = |a: &Token, b: &Token| value(logits, *b).total_cmp(&value(logits, *a)).then(a.cmp(b));
+        let order = |a: &Token, b: &Token| {
+            value(logits, *b)
+                .total_cmp(&value(logits, *a))
+                .then(a.cmp(b))
+        };
         if top > 0 && top < best.len() {
             best.select_nth_unstable_by(top - 1, order);
         }
         best.truncate(top);
         best.sort_unstable_by(order);
-        Sampled { token, logprob: logprob(token), top: best.into_iter().map(|id| (id, logprob(id))).collect() }
+        Sampled {
+            token,
+            logprob: logprob(token),
+            top: best.into_iter().map(|id| (id, logprob(id))).collect(),
+        }
     }
 
     /// Draw by `probabilities` themselves (for accepting drafts): they need not add up to one.
@@ -118,7 +137,11 @@ impl Sampler {
 }
 
 fn weight(p: f32) -> f64 {
-    if p > 0.0 && p.is_finite() { f64::from(p) } else { 0.0 }
+    if p > 0.0 && p.is_finite() {
+        f64::from(p)
+    } else {
+        0.0
+    }
 }
 
 fn ids(logits: &[f32]) -> std::ops::Range<Token> {
@@ -145,7 +168,12 @@ fn log_sum_exp(logits: &[f32]) -> f64 {
     if !max.is_finite() {
         return max;
     }
-    max + logits.iter().filter(|l| !l.is_nan()).map(|&l| exp(f64::from(l) - max)).sum::<f64>().ln()
+    max + logits
+        .iter()
+        .filter(|l| !l.is_nan())
+        .map(|&l| exp(f64::from(l) - max))
+        .sum::<f64>()
+        .ln()
 }
 
 /// Tokens that may still be drawn, with weights relative to the likeliest; sorted once a cut needs it.
@@ -162,23 +190,32 @@ impl Candidates {
             .zip(logits)
             .filter_map(|(id, &logit)| {
                 // An infinite logit beats everything; among several of them chances are equal.
-                let gap = if logit == max { 0.0 } else { (f64::from(logit) - f64::from(max)) / f64::from(temperature) };
+                let gap = if logit == max {
+                    0.0
+                } else {
+                    (f64::from(logit) - f64::from(max)) / f64::from(temperature)
+                };
                 (gap > IMPOSSIBLE).then_some((id, gap))
             })
             .collect();
-        Self { tokens, sorted: false }
+        Self {
+            tokens,
+            sorted: false,
+        }
     }
 
     fn sort(&mut self) {
         if !self.sorted {
-            self.tokens.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            self.tokens
+                .sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             self.sorted = true;
         }
     }
 
     fn keep_top(&mut self, k: usize) {
         if k > 0 && k < self.tokens.len() {
-            self.tokens.select_nth_unstable_by(k - 1, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            self.tokens
+                .select_nth_unstable_by(k - 1, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             self.tokens.truncate(k);
             self.sort();
         }
@@ -200,7 +237,8 @@ impl Candidates {
                 sum += exp(gap);
                 sum >= f64::from(p) * total
             });
-            self.tokens.truncate(enough.map_or(self.tokens.len(), |at| at + 1));
+            self.tokens
+                .truncate(enough.map_or(self.tokens.len(), |at| at + 1));
         }
     }
 
@@ -234,7 +272,9 @@ fn exp(x: f64) -> f64 {
         sum = 1.0 + r * sum / f64::from(n);
     }
     // Two steps, because 2ᵏ alone may be too small for a normal number.
-    let power = |k: i32| f64::from_bits(u64::try_from(1023 + k).expect("k is above -540 in each half") << 52);
+    let power = |k: i32| {
+        f64::from_bits(u64::try_from(1023 + k).expect("k is above -540 in each half") << 52)
+    };
     let k = k as i32;
     sum * power(k / 2) * power(k - k / 2)
 }
@@ -280,7 +320,12 @@ mod tests {
     fn splitmix_seeds_as_published() {
         assert_eq!(
             Rng::new(0).state,
-            [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F, 0xF88B_B8A8_724C_81EC]
+            [
+                0xE220_A839_7B1D_CDAF,
+                0x6E78_9E6A_A1B9_65F4,
+                0x06C4_5D18_8009_454F,
+                0xF88B_B8A8_724C_81EC
+            ]
         );
     }
 
@@ -290,7 +335,12 @@ mod tests {
             let x = -f64::from(i) * 0.01;
             // Ours and libm's are each within 2 units in the last place; below the normal range, within one step.
             let bound = 4.0 * f64::EPSILON * x.exp() + f64::from_bits(1);
-            assert!((exp(x) - x.exp()).abs() <= bound, "{x}: {} {}", exp(x), x.exp());
+            assert!(
+                (exp(x) - x.exp()).abs() <= bound,
+                "{x}: {} {}",
+                exp(x),
+                x.exp()
+            );
         }
         assert_eq!(exp(0.0), 1.0);
     }

@@ -21,14 +21,22 @@ impl Stop {
     /// Stop at any of `tokens`; they are not part of the text.
     #[must_use]
     pub fn new(tokens: impl IntoIterator<Item = Token>) -> Self {
-        Self { tokens: tokens.into_iter().collect(), strings: Vec::new() }
+        Self {
+            tokens: tokens.into_iter().collect(),
+            strings: Vec::new(),
+        }
     }
 
     /// Stop also where one of `strings` appears; neither it nor what follows is part of the text. Empty strings are
     /// ignored.
     #[must_use]
     pub fn with_strings<S: Into<String>>(mut self, strings: impl IntoIterator<Item = S>) -> Self {
-        self.strings.extend(strings.into_iter().map(Into::into).filter(|s: &String| !s.is_empty()));
+        self.strings.extend(
+            strings
+                .into_iter()
+                .map(Into::into)
+                .filter(|s: &String| !s.is_empty()),
+        );
         self
     }
 
@@ -53,7 +61,11 @@ impl Stop {
     /// Watch one text for the strings.
     #[must_use]
     pub fn matcher(&self) -> StopMatcher {
-        StopMatcher { strings: self.strings.clone(), held: String::new(), stopped: false }
+        StopMatcher {
+            strings: self.strings.clone(),
+            held: String::new(),
+            stopped: false,
+        }
     }
 }
 
@@ -106,7 +118,10 @@ impl StopMatcher {
     fn stop(&mut self, at: usize, by: String) -> Cut {
         self.stopped = true;
         self.held.truncate(at);
-        Cut::Stopped { text: std::mem::take(&mut self.held), by }
+        Cut::Stopped {
+            text: std::mem::take(&mut self.held),
+            by,
+        }
     }
 
     /// The first stop string in the held text, the longest that begins there.
@@ -124,7 +139,11 @@ impl StopMatcher {
         let from = self.held.len().saturating_sub(longest.saturating_sub(1));
         (from..self.held.len())
             .filter(|&at| self.held.is_char_boundary(at))
-            .find(|&at| self.strings.iter().any(|s| s.len() > self.held.len() - at && s.starts_with(&self.held[at..])))
+            .find(|&at| {
+                self.strings
+                    .iter()
+                    .any(|s| s.len() > self.held.len() - at && s.starts_with(&self.held[at..]))
+            })
             .unwrap_or(self.held.len())
     }
 }
@@ -138,7 +157,10 @@ mod tests {
     fn expected(text: &str, strings: &[String]) -> (String, Option<String>) {
         let first = strings
             .iter()
-            .filter_map(|s| text.find(s.as_str()).map(|at| (at, usize::MAX - s.len(), s)))
+            .filter_map(|s| {
+                text.find(s.as_str())
+                    .map(|at| (at, usize::MAX - s.len(), s))
+            })
             .min();
         match first {
             Some((at, _, by)) => (text[..at].to_owned(), Some(by.clone())),

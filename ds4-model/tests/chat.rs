@@ -3,7 +3,9 @@
 mod v4;
 
 use ds4_model::Token;
-use ds4_model::chat::{ChatFormat, Conversation, Dialect, Effort, Message, RenderOptions, ThinkMode};
+use ds4_model::chat::{
+    ChatFormat, Conversation, Dialect, Effort, Message, RenderOptions, ThinkMode,
+};
 use ds4_model::tokenizer::Special;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -36,24 +38,47 @@ struct Rendering {
 
 impl Case {
     fn options(&self, dialect: Dialect) -> RenderOptions {
-        let think = if self.thinking { ThinkMode::On } else { ThinkMode::Off };
-        RenderOptions { think, effort: self.reasoning_effort, dialect, ..RenderOptions::default() }
+        let think = if self.thinking {
+            ThinkMode::On
+        } else {
+            ThinkMode::Off
+        };
+        RenderOptions {
+            think,
+            effort: self.reasoning_effort,
+            dialect,
+            ..RenderOptions::default()
+        }
     }
 
     fn check(&self, format: &ChatFormat, dialect: Dialect, want: &Rendering) {
-        let prompt = format.render(&self.conversation, &self.options(dialect)).unwrap();
+        let prompt = format
+            .render(&self.conversation, &self.options(dialect))
+            .unwrap();
         assert_eq!(prompt.as_str(), want.text, "{} as {dialect:?}", self.name);
-        assert_eq!(tokenizer().encode(prompt.as_str(), Special::All), want.ids, "{}, markers anywhere", self.name);
+        assert_eq!(
+            tokenizer().encode(prompt.as_str(), Special::All),
+            want.ids,
+            "{}, markers anywhere",
+            self.name
+        );
         if dialect == Dialect::Reference || want.ids_safe.is_some() {
             let safe = want.ids_safe.as_ref().unwrap_or(&want.ids);
-            assert_eq!(&tokenizer().encode_segments(&prompt), safe, "{}, only the renderer's markers", self.name);
+            assert_eq!(
+                &tokenizer().encode_segments(&prompt),
+                safe,
+                "{}, only the renderer's markers",
+                self.name
+            );
         }
     }
 }
 
 /// Indented JSON on one line, as Python writes it and as the clients sent it: one dialect keeps a client's blanks.
 fn one_line(json: &str) -> String {
-    json.lines().map(|line| line.trim_start().to_owned() + if line.ends_with(',') { " " } else { "" }).collect()
+    json.lines()
+        .map(|line| line.trim_start().to_owned() + if line.ends_with(',') { " " } else { "" })
+        .collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -61,7 +86,10 @@ fn cases() -> Vec<Case> {
     assert_eq!(all.cases.len(), 27);
     let case = |raw: &Box<RawValue>| {
         let json = one_line(raw.get());
-        Case { conversation: golden(&json), ..golden(&json) }
+        Case {
+            conversation: golden(&json),
+            ..golden(&json)
+        }
     };
     all.cases.iter().map(case).collect()
 }
@@ -70,7 +98,11 @@ fn cases() -> Vec<Case> {
 fn conversations_render_as_deepseeks_encoder_renders_them() {
     for case in cases() {
         case.check(&ChatFormat::V4, Dialect::Reference, &case.reference);
-        case.check(&ChatFormat::V4_0731, Dialect::Reference, case.reference_0731.as_ref().unwrap_or(&case.reference));
+        case.check(
+            &ChatFormat::V4_0731,
+            Dialect::Reference,
+            case.reference_0731.as_ref().unwrap_or(&case.reference),
+        );
     }
 }
 
@@ -78,8 +110,16 @@ fn conversations_render_as_deepseeks_encoder_renders_them() {
 #[test]
 fn conversations_render_as_other_programs_render_them() {
     for case in cases() {
-        case.check(&ChatFormat::V4, Dialect::Template, case.llamacpp_template.as_ref().unwrap_or(&case.reference));
-        case.check(&ChatFormat::V4, Dialect::Ds4, case.ds4_server.as_ref().unwrap_or(&case.reference));
+        case.check(
+            &ChatFormat::V4,
+            Dialect::Template,
+            case.llamacpp_template.as_ref().unwrap_or(&case.reference),
+        );
+        case.check(
+            &ChatFormat::V4,
+            Dialect::Ds4,
+            case.ds4_server.as_ref().unwrap_or(&case.reference),
+        );
     }
 }
 
@@ -94,9 +134,13 @@ fn the_standard_dialect_differs_only_where_it_says() {
         case.check(&ChatFormat::V4, Dialect::Standard, &want);
     }
     let developer = |role: &str| {
-        let json = format!(r#"{{"messages": [{{"role": "{role}", "content": "Be brief."}}, {{"role": "user", "content": "Hi"}}]}}"#);
+        let json = format!(
+            r#"{{"messages": [{{"role": "{role}", "content": "Be brief."}}, {{"role": "user", "content": "Hi"}}]}}"#
+        );
         let conversation: Conversation = serde_json::from_str(&json).unwrap();
-        ChatFormat::V4.render(&conversation, &RenderOptions::default()).unwrap()
+        ChatFormat::V4
+            .render(&conversation, &RenderOptions::default())
+            .unwrap()
     };
     assert_eq!(developer("developer"), developer("system"));
 }
@@ -124,10 +168,23 @@ fn deepseeks_own_vectors_render_exactly() {
             list if list.starts_with('[') => Conversation::from(golden::<Vec<Message>>(list)),
             object => golden(object),
         };
-        let think = if case.thinking { ThinkMode::On } else { ThinkMode::Off };
-        let options = RenderOptions { think, dialect: Dialect::Reference, ..RenderOptions::default() };
+        let think = if case.thinking {
+            ThinkMode::On
+        } else {
+            ThinkMode::Off
+        };
+        let options = RenderOptions {
+            think,
+            dialect: Dialect::Reference,
+            ..RenderOptions::default()
+        };
         let prompt = ChatFormat::V4.render(&conversation, &options).unwrap();
         assert_eq!(prompt.as_str(), case.text, "{}", case.name);
-        assert_eq!(tokenizer().encode_segments(&prompt), case.ids, "{}", case.name);
+        assert_eq!(
+            tokenizer().encode_segments(&prompt),
+            case.ids,
+            "{}",
+            case.name
+        );
     }
 }

@@ -32,7 +32,10 @@ struct InvalidCase {
 
 /// Hexadecimal digits, two a byte.
 fn bytes(hex: &str) -> Vec<u8> {
-    hex.as_bytes().chunks(2).map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
+    hex.as_bytes()
+        .chunks(2)
+        .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+        .collect()
 }
 
 fn strings() -> Strings {
@@ -51,9 +54,19 @@ fn golden_strings_have_the_reference_ids() {
     let cases = strings().cases;
     assert_eq!(cases.len(), 398);
     for case in &cases {
-        assert_eq!(tokenizer().encode(&case.text, Special::All), case.ids, "{:?}", case.text);
+        assert_eq!(
+            tokenizer().encode(&case.text, Special::All),
+            case.ids,
+            "{:?}",
+            case.text
+        );
         let plain = case.ids_plain.as_ref().unwrap_or(&case.ids);
-        assert_eq!(&tokenizer().encode(&case.text, Special::None), plain, "{:?} as plain text", case.text);
+        assert_eq!(
+            &tokenizer().encode(&case.text, Special::None),
+            plain,
+            "{:?} as plain text",
+            case.text
+        );
         for ids in [&case.ids, plain] {
             assert_eq!(tokenizer().decode(ids), case.text);
             assert_eq!(stream(tokenizer().decoder(), ids), case.text);
@@ -65,7 +78,12 @@ fn golden_strings_have_the_reference_ids() {
 #[test]
 fn golden_strings_split_into_the_reference_pieces() {
     for case in strings().cases {
-        assert_eq!(tokenizer().pieces(&case.text), case.pieces, "{:?}", case.text);
+        assert_eq!(
+            tokenizer().pieces(&case.text),
+            case.pieces,
+            "{:?}",
+            case.text
+        );
     }
 }
 
@@ -76,7 +94,12 @@ fn invalid_utf8_is_replaced_and_counted() {
     for case in cases {
         let (ids, replaced) = tokenizer().encode_bytes(&bytes(&case.bytes_hex), Special::All);
         assert_eq!(ids, case.lossy_ids, "{}", case.name);
-        assert_eq!(replaced, case.lossy_text.matches('\u{FFFD}').count(), "{}", case.name);
+        assert_eq!(
+            replaced,
+            case.lossy_text.matches('\u{FFFD}').count(),
+            "{}",
+            case.name
+        );
     }
 }
 
@@ -109,7 +132,10 @@ fn tokens_have_the_reference_bytes() {
         let mut shown = String::new();
         for &id in &case.ids {
             shown.extend(decoder.push(id));
-            assert!(case.text.starts_with(&shown), "{shown:?}: never half a character");
+            assert!(
+                case.text.starts_with(&shown),
+                "{shown:?}: never half a character"
+            );
         }
         assert_eq!(shown, case.text);
     }
@@ -119,7 +145,10 @@ fn tokens_have_the_reference_bytes() {
 fn special_tokens_are_those_of_the_file() {
     let t = tokenizer();
     assert_eq!(t.vocab_len(), 129_280);
-    assert_eq!((t.bos(), t.eos(), t.stop_tokens()), (Some(0), 1, [1].as_slice()));
+    assert_eq!(
+        (t.bos(), t.eos(), t.stop_tokens()),
+        (Some(0), 1, [1].as_slice())
+    );
     assert_eq!(t.markers().count(), 1283);
     for (text, id, hidden) in [
         ("<｜User｜>", 128_803, true),
@@ -129,11 +158,18 @@ fn special_tokens_are_those_of_the_file() {
         ("｜DSML｜", 128_825, false),
         ("<｜image｜>", 129_279, true),
     ] {
-        assert_eq!((t.id_of(text), t.is_control(id)), (Some(id), hidden), "{text}");
+        assert_eq!(
+            (t.id_of(text), t.is_control(id)),
+            (Some(id), hidden),
+            "{text}"
+        );
         assert_eq!(t.encode(text, Special::All), [id]);
         assert!(t.encode(text, Special::None).len() > 1);
     }
-    assert_eq!((t.id_of(" the"), t.id_of("<|User|>")), (Some(t.encode(" the", Special::None)[0]), None));
+    assert_eq!(
+        (t.id_of(" the"), t.id_of("<|User|>")),
+        (Some(t.encode(" the", Special::None)[0]), None)
+    );
     assert!(t.token_bytes(129_280).is_empty() && t.token_bytes(Token::MAX).is_empty());
     assert_eq!(t.decode(&[129_280, 19_923, Token::MAX]), "Hello");
 }
@@ -195,18 +231,26 @@ proptest! {
 /// (a quadratic one takes four times from 100 kB to 200 kB and sixteen from 100 kB to 400 kB; asked is below eight).
 #[test]
 fn time_is_near_linear_in_runs_of_one_class() {
-    for unit in ["a", " ", "\n", " \n", "1", "字", "!", "\u{301}", "\u{0}", "<｜", "ab "] {
+    for unit in [
+        "a", " ", "\n", " \n", "1", "字", "!", "\u{301}", "\u{0}", "<｜", "ab ",
+    ] {
         let time = |bytes: usize| {
             let text = unit.repeat(bytes / unit.len());
-            (0..3).map(|_| {
-                let start = std::time::Instant::now();
-                let ids = tokenizer().encode(&text, Special::All);
-                assert_eq!(tokenizer().decode(&ids), text);
-                start.elapsed()
-            }).min().unwrap()
+            (0..3)
+                .map(|_| {
+                    let start = std::time::Instant::now();
+                    let ids = tokenizer().encode(&text, Special::All);
+                    assert_eq!(tokenizer().decode(&ids), text);
+                    start.elapsed()
+                })
+                .min()
+                .unwrap()
         };
         let (short, long) = (time(50_000), time(200_000));
-        assert!(long < 8 * short.max(std::time::Duration::from_micros(500)), "{unit:?}: {short:?}, four times the text {long:?}");
+        assert!(
+            long < 8 * short.max(std::time::Duration::from_micros(500)),
+            "{unit:?}: {short:?}, four times the text {long:?}"
+        );
     }
 }
 
@@ -226,6 +270,9 @@ fn threads_share_one_tokenizer() {
 fn a_definition_of_another_kind_is_refused_by_name() {
     let small = r#"{"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "BPE", "vocab": {}, "merges": []}}"#;
     let message = Tokenizer::from_hf_json(small).unwrap_err().to_string();
-    assert!(message.contains("pre_tokenizer") && message.contains("Whitespace"), "{message}");
+    assert!(
+        message.contains("pre_tokenizer") && message.contains("Whitespace"),
+        "{message}"
+    );
     assert!(Tokenizer::from_hf_json("{").is_err());
 }

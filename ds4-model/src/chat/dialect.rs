@@ -63,10 +63,17 @@ impl Dialect {
         };
         match self {
             Self::Reference => reference,
-            Self::Standard => Rules { join_systems: true, developer_is_system: true, ..reference },
-            Self::Template => {
-                Rules { join_systems: true, blank_before_tools: false, calls_keep_reasoning: true, ..reference }
-            }
+            Self::Standard => Rules {
+                join_systems: true,
+                developer_is_system: true,
+                ..reference
+            },
+            Self::Template => Rules {
+                join_systems: true,
+                blank_before_tools: false,
+                calls_keep_reasoning: true,
+                ..reference
+            },
             Self::Ds4 => Rules {
                 join_systems: true,
                 developer_is_system: true,

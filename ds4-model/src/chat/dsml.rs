@@ -25,14 +25,21 @@ const IN_WORDING: [&str; 3] = [marker::DSML, marker::THINK, marker::THINK_END];
 
 /// Append the block that declares `tools`: one schema a line.
 pub(super) fn declare(out: &mut Segments, tools: &[Tool], rules: Rules) -> Result<(), Error> {
-    let (head, tail) = if rules.own_wording { (HEAD_DS4, TAIL_DS4) } else { (HEAD, TAIL) };
+    let (head, tail) = if rules.own_wording {
+        (HEAD_DS4, TAIL_DS4)
+    } else {
+        (HEAD, TAIL)
+    };
     out.template(head, &IN_WORDING);
     for (i, tool) in tools.iter().enumerate() {
         out.text(if i > 0 { "\n" } else { "" });
         if rules.raw_json {
             out.text(tool.json());
         } else {
-            out.text(&json::python(&format!("the tool `{}`", tool.name()), tool.json())?);
+            out.text(&json::python(
+                &format!("the tool `{}`", tool.name()),
+                tool.json(),
+            )?);
         }
     }
     out.template(tail, &IN_WORDING);
@@ -46,14 +53,20 @@ pub(super) fn call(out: &mut Segments, calls: &[ToolCall], rules: Rules) -> Resu
         tag(out, "<", "invoke name=\"");
         out.text(&call.name);
         out.text("\">\n");
-        let members = json::members(&format!("the arguments of the call to `{}`", call.name), &call.arguments)?;
+        let members = json::members(
+            &format!("the arguments of the call to `{}`", call.name),
+            &call.arguments,
+        )?;
         if members.is_empty() && rules.blank_arguments {
             out.text("\n");
         }
         for member in members {
             tag(out, "<", "parameter name=\"");
             out.text(&member.key);
-            let what = format!("the argument `{}` of the call to `{}`", member.key, call.name);
+            let what = format!(
+                "the argument `{}` of the call to `{}`",
+                member.key, call.name
+            );
             match member.value {
                 Value::Text(text) if rules.escape => {
                     out.text("\" string=\"true\">");
@@ -67,7 +80,10 @@ pub(super) fn call(out: &mut Segments, calls: &[ToolCall], rules: Rules) -> Resu
                     out.text("\" string=\"false\">");
                     if rules.raw_json {
                         let compact = json::compact(&what, &json)?;
-                        out.text(&compact.replace(&closing("parameter"), &format!("\\u003c{}", &closing("parameter")[1..])));
+                        out.text(&compact.replace(
+                            &closing("parameter"),
+                            &format!("\\u003c{}", &closing("parameter")[1..]),
+                        ));
                     } else {
                         out.text(&json::python(&what, &json)?);
                     }

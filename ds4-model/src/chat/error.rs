@@ -43,7 +43,9 @@ pub enum Error {
         markers: Vec<String>,
     },
     /// The file names no format that is known, and has no template to fall back on.
-    #[error("no chat format: the architecture is `{architecture}` and the file has no `tokenizer.chat_template`")]
+    #[error(
+        "no chat format: the architecture is `{architecture}` and the file has no `tokenizer.chat_template`"
+    )]
     NoFormat {
         /// `general.architecture`.
         architecture: String,

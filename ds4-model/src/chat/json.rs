@@ -39,7 +39,9 @@ pub(super) fn quote(text: &str) -> String {
 pub(super) fn members(what: &str, json: &str) -> Result<Vec<Member>, Error> {
     if first_byte(json) != Some(b'{') {
         let _: &RawValue = parse(what, json)?;
-        return Err(Error::NotAnObject { what: what.to_owned() });
+        return Err(Error::NotAnObject {
+            what: what.to_owned(),
+        });
     }
     let object: Object<'_> = parse(what, json)?;
     object
@@ -74,7 +76,10 @@ pub(super) fn compact(what: &str, json: &str) -> Result<String, Error> {
 
 fn write(what: &str, raw: &RawValue, depth: usize, out: &mut String) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(Error::TooDeep { what: what.to_owned(), max: MAX_DEPTH });
+        return Err(Error::TooDeep {
+            what: what.to_owned(),
+            max: MAX_DEPTH,
+        });
     }
     let text = raw.get();
     match first_byte(text) {
@@ -111,7 +116,11 @@ fn write_value(what: &str, raw: &RawValue, depth: usize, out: &mut String) -> Re
 /// A JSON number as Python prints it after reading it.
 fn number(text: &str) -> String {
     if text.bytes().all(|b| b == b'-' || b.is_ascii_digit()) {
-        return if text == "-0" { "0".to_owned() } else { text.to_owned() };
+        return if text == "-0" {
+            "0".to_owned()
+        } else {
+            text.to_owned()
+        };
     }
     float(text.parse().expect("a JSON number is a Rust number"))
 }
@@ -130,16 +139,23 @@ pub(super) fn float(x: f64) -> String {
     }
     let form = format!("{x:e}");
     let (digits, exponent) = form.split_once('e').expect("exponent form has an exponent");
-    let (sign, exponent) = exponent.strip_prefix('-').map_or(('+', exponent), |e| ('-', e));
+    let (sign, exponent) = exponent
+        .strip_prefix('-')
+        .map_or(('+', exponent), |e| ('-', e));
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
 fn first_byte(json: &str) -> Option<u8> {
-    json.trim_start_matches([' ', '\t', '\n', '\r']).bytes().next()
+    json.trim_start_matches([' ', '\t', '\n', '\r'])
+        .bytes()
+        .next()
 }
 
 fn parse<'j, T: Deserialize<'j>>(what: &str, json: &'j str) -> Result<T, Error> {
-    serde_json::from_str(json).map_err(|source| Error::Json { what: what.to_owned(), source })
+    serde_json::from_str(json).map_err(|source| Error::Json {
+        what: what.to_owned(),
+        source,
+    })
 }
 
 struct Object<'j>(Vec<(String, &'j RawValue)>);
@@ -184,11 +200,17 @@ mod tests {
     #[test]
     fn values_print_as_python_prints_them() {
         for (json, want) in [
-            (r#"{"b":1,"a":[true,null,"é\u00e9\n\"/\u007f"]}"#, "{\"b\": 1, \"a\": [true, null, \"éé\\n\\\"/\u{7f}\"]}"),
+            (
+                r#"{"b":1,"a":[true,null,"é\u00e9\n\"/\u007f"]}"#,
+                "{\"b\": 1, \"a\": [true, null, \"éé\\n\\\"/\u{7f}\"]}",
+            ),
             ("-1.5e3", "-1500.0"),
             ("1E400", "Infinity"),
             ("1e16", "1e+16"),
-            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
             ("9007199254740993.0", "9007199254740992.0"),
             ("0.0001", "0.0001"),
             ("0.00001234", "1.234e-05"),
@@ -209,8 +231,14 @@ mod tests {
         assert!(matches!(python("x", &deep), Err(Error::TooDeep { .. })));
         let very_deep = "[".repeat(200_000) + &"]".repeat(200_000);
         assert!(python("x", &very_deep).is_err());
-        assert!(matches!(python("x", r#""\ud800""#), Err(Error::Json { .. })));
-        assert!(matches!(members("x", "[1]"), Err(Error::NotAnObject { .. })));
+        assert!(matches!(
+            python("x", r#""\ud800""#),
+            Err(Error::Json { .. })
+        ));
+        assert!(matches!(
+            members("x", "[1]"),
+            Err(Error::NotAnObject { .. })
+        ));
         assert!(matches!(members("x", "{"), Err(Error::Json { .. })));
     }
 }

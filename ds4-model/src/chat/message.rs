@@ -58,16 +58,29 @@ pub struct Message {
     #[serde(default, deserialize_with = "content")]
     pub content: String,
     /// What the model thought before it answered.
-    #[serde(default, rename = "reasoning_content", alias = "reasoning", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "reasoning_content",
+        alias = "reasoning",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub reasoning: Option<String>,
     /// Calls that the model made.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tool_calls: Vec<ToolCall>,
     /// Which call this is the result of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<String>,
     /// Tools declared with this message (DeepSeek's own format); usually they belong to the conversation.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tools: Vec<Tool>,
     /// A JSON schema that the answer must follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +89,12 @@ pub struct Message {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Task>,
     /// An answer of the model that is to be continued: no end marker follows it.
-    #[serde(default, rename = "wo_eos", alias = "partial", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        default,
+        rename = "wo_eos",
+        alias = "partial",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub partial: bool,
     /// The exact text that the model produced after its generation prompt, to be put back byte for byte instead of what
     /// the other fields would give. Markers in it are real. Comes from this program's own memory, never from the wire.
@@ -123,7 +141,10 @@ impl Message {
     /// The result of the call `id`.
     #[must_use]
     pub fn tool(id: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { tool_call_id: Some(id.into()), ..Self::new(Role::Tool, content) }
+        Self {
+            tool_call_id: Some(id.into()),
+            ..Self::new(Role::Tool, content)
+        }
     }
 }
 
@@ -133,13 +154,20 @@ pub struct Conversation {
     /// The messages, oldest first.
     pub messages: Vec<Message>,
     /// The tools.
-    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tools: Vec<Tool>,
 }
 
 impl From<Vec<Message>> for Conversation {
     fn from(messages: Vec<Message>) -> Self {
-        Self { messages, tools: Vec::new() }
+        Self {
+            messages,
+            tools: Vec::new(),
+        }
     }
 }
 
@@ -161,7 +189,10 @@ impl JsonText {
     pub fn new(json: impl Into<String>) -> Result<Self, Error> {
         match RawValue::from_string(json.into()) {
             Ok(raw) => Ok(Self(raw.get().to_owned())),
-            Err(source) => Err(Error::Json { what: "the value".to_owned(), source }),
+            Err(source) => Err(Error::Json {
+                what: "the value".to_owned(),
+                source,
+            }),
         }
     }
 
@@ -181,7 +212,9 @@ impl Serialize for JsonText {
 
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(Box::<RawValue>::deserialize(deserializer)?.get().to_owned()))
+        Ok(Self(
+            Box::<RawValue>::deserialize(deserializer)?.get().to_owned(),
+        ))
     }
 }
 
@@ -201,7 +234,10 @@ impl Tool {
     /// [`Error`]: no JSON object, or no `name` in it.
     pub fn new(json: &str) -> Result<Self, Error> {
         let member = |members: &[json::Member], key: &str| {
-            members.iter().find(|m| m.key == key).map(|m| m.value.clone())
+            members
+                .iter()
+                .find(|m| m.key == key)
+                .map(|m| m.value.clone())
         };
         let outer = json::members("the tool", json)?;
         let (function, members) = match member(&outer, "function") {
@@ -212,8 +248,13 @@ impl Tool {
             _ => (json.to_owned(), outer),
         };
         match member(&members, "name") {
-            Some(json::Value::Text(name)) => Ok(Self { name, function: JsonText::new(function)? }),
-            _ => Err(Error::ToolName { tool: json.chars().take(80).collect() }),
+            Some(json::Value::Text(name)) => Ok(Self {
+                name,
+                function: JsonText::new(function)?,
+            }),
+            _ => Err(Error::ToolName {
+                tool: json.chars().take(80).collect(),
+            }),
         }
     }
 
@@ -235,7 +276,10 @@ impl Tool {
         let schema: serde_json::Value = serde_json::from_str(self.json()).unwrap_or_default();
         match &schema["parameters"]["properties"][name]["type"] {
             serde_json::Value::String(one) => vec![one.clone()],
-            serde_json::Value::Array(many) => many.iter().filter_map(|t| t.as_str().map(str::to_owned)).collect(),
+            serde_json::Value::Array(many) => many
+                .iter()
+                .filter_map(|t| t.as_str().map(str::to_owned))
+                .collect(),
             _ => Vec::new(),
         }
     }
@@ -279,7 +323,13 @@ impl Serialize for ToolCall {
             map.serialize_entry("id", id)?;
         }
         map.serialize_entry("type", "function")?;
-        map.serialize_entry("function", &Function { name: &self.name, arguments: &self.arguments })?;
+        map.serialize_entry(
+            "function",
+            &Function {
+                name: &self.name,
+                arguments: &self.arguments,
+            },
+        )?;
         map.end()
     }
 }
@@ -309,11 +359,17 @@ impl<'de> Deserialize<'de> for ToolCall {
         };
         let what = format!("the arguments of the call to `{}`", wire.function.name);
         json::members(&what, &arguments).map_err(D::Error::custom)?;
-        Ok(Self { id: wire.id, name: wire.function.name, arguments })
+        Ok(Self {
+            id: wire.id,
+            name: wire.function.name,
+            arguments,
+        })
     }
 }
 
-fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(deserializer: D) -> Result<T, D::Error> {
+fn null_is_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -336,9 +392,16 @@ fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
         Some(Wire::Text(text)) => Ok(text),
         Some(Wire::Parts(parts)) => {
             if let Some(other) = parts.iter().find(|part| part.kind != "text") {
-                return Err(D::Error::custom(format!("content of type `{}` is not supported, only `text` is", other.kind)));
+                return Err(D::Error::custom(format!(
+                    "content of type `{}` is not supported, only `text` is",
+                    other.kind
+                )));
             }
-            Ok(parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n"))
+            Ok(parts
+                .into_iter()
+                .map(|part| part.text)
+                .collect::<Vec<_>>()
+                .join("\n\n"))
         }
     }
 }

@@ -68,7 +68,11 @@ impl RenderOptions {
     /// Thinking on or off, once the effort has been heard.
     #[must_use]
     pub fn think(&self) -> ThinkMode {
-        if self.effort == Some(Effort::None) { ThinkMode::Off } else { self.think }
+        if self.effort == Some(Effort::None) {
+            ThinkMode::Off
+        } else {
+            self.think
+        }
     }
 }
 
@@ -110,8 +114,11 @@ impl ChatFormat {
     /// [`Error::MissingMarkers`] when the vocabulary cannot write the format; it lists all of them.
     /// [`Error::NoFormat`] when there is none.
     pub fn for_model(facts: &Facts<'_>, tokenizer: &Tokenizer) -> Result<Self, Error> {
-        let missing: Vec<String> =
-            marker::REQUIRED.into_iter().filter(|m| !tokenizer.has_marker(m)).map(str::to_owned).collect();
+        let missing: Vec<String> = marker::REQUIRED
+            .into_iter()
+            .filter(|m| !tokenizer.has_marker(m))
+            .map(str::to_owned)
+            .collect();
         if !missing.is_empty() {
             return Err(Error::MissingMarkers { markers: missing });
         }
@@ -125,11 +132,18 @@ impl ChatFormat {
     ///
     /// # Errors
     /// [`Error`]: an argument or schema is no JSON, or the conversation is empty.
-    pub fn render(&self, conversation: &Conversation, options: &RenderOptions) -> Result<Segments, Error> {
+    pub fn render(
+        &self,
+        conversation: &Conversation,
+        options: &RenderOptions,
+    ) -> Result<Segments, Error> {
         if conversation.messages.is_empty() {
             return Err(Error::Empty);
         }
-        let options = RenderOptions { think: options.think(), ..options.clone() };
+        let options = RenderOptions {
+            think: options.think(),
+            ..options.clone()
+        };
         match self {
             Self::V4 => render::render(conversation, &options, EffortTable::V4),
             Self::V4_0731 => render::render(conversation, &options, EffortTable::V4_0731),

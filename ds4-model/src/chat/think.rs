@@ -78,7 +78,9 @@ impl EffortTable {
     #[must_use]
     pub fn text(self, effort: Option<Effort>) -> &'static str {
         match (self, effort) {
-            (Self::V4, Some(Effort::Max | Effort::XHigh)) | (Self::V4_0731, Some(Effort::High)) => ABSOLUTE,
+            (Self::V4, Some(Effort::Max | Effort::XHigh)) | (Self::V4_0731, Some(Effort::High)) => {
+                ABSOLUTE
+            }
             (Self::V4_0731, Some(Effort::Max | Effort::XHigh)) => BEYOND,
             _ => "",
         }
@@ -89,10 +91,18 @@ impl EffortTable {
     pub fn detect(template: Option<&str>, names: &[&str]) -> Self {
         let dated = |name: &&str| {
             name.split(|c: char| !c.is_ascii_alphanumeric())
-                .any(|word| word.len() == 4 && word.bytes().all(|b| b.is_ascii_digit()) && ("0731"..="1231").contains(&word))
+                .any(|word| {
+                    word.len() == 4
+                        && word.bytes().all(|b| b.is_ascii_digit())
+                        && ("0731"..="1231").contains(&word)
+                })
         };
         let beyond = template.is_some_and(|t| t.contains("Reasoning Effort: Beyond maximum"));
-        if beyond || names.iter().any(dated) { Self::V4_0731 } else { Self::V4 }
+        if beyond || names.iter().any(dated) {
+            Self::V4_0731
+        } else {
+            Self::V4
+        }
     }
 }
 
@@ -104,10 +114,16 @@ mod tests {
     fn the_table_is_found_by_template_or_by_date() {
         use EffortTable::{V4, V4_0731};
         assert_eq!(EffortTable::detect(None, &["DeepSeek-V4-Flash"]), V4);
-        assert_eq!(EffortTable::detect(None, &["DeepSeek-V4-Flash-0731"]), V4_0731);
+        assert_eq!(
+            EffortTable::detect(None, &["DeepSeek-V4-Flash-0731"]),
+            V4_0731
+        );
         assert_eq!(EffortTable::detect(None, &["DeepSeek V4 0902"]), V4_0731);
         assert_eq!(EffortTable::detect(None, &["DeepSeek-V4-0424", "2048"]), V4);
-        assert_eq!(EffortTable::detect(Some(&format!("{{{{ '{BEYOND}' }}}}")), &[]), V4_0731);
+        assert_eq!(
+            EffortTable::detect(Some(&format!("{{{{ '{BEYOND}' }}}}")), &[]),
+            V4_0731
+        );
         assert_eq!(EffortTable::detect(Some(ABSOLUTE), &[]), V4);
     }
 }

@@ -63,7 +63,11 @@ const MOVED: [u8; 68] = {
 /// The bytes of a vocabulary entry: alphabet characters become their bytes; an entry with any other character is
 /// taken as plain text.
 pub(super) fn entry_bytes(entry: &str) -> Vec<u8> {
-    entry.chars().map(to_byte).collect::<Option<Vec<u8>>>().unwrap_or_else(|| entry.as_bytes().to_vec())
+    entry
+        .chars()
+        .map(to_byte)
+        .collect::<Option<Vec<u8>>>()
+        .unwrap_or_else(|| entry.as_bytes().to_vec())
 }
 
 #[cfg(test)]
@@ -75,7 +79,10 @@ mod tests {
         let all: std::collections::BTreeSet<char> = (0..=255).map(to_char).collect();
         assert_eq!(all.len(), 256);
         assert!((0..=255).all(|b| to_byte(to_char(b)) == Some(b)));
-        assert_eq!((to_char(b' '), to_char(b'\n'), to_char(0xAD)), ('Ġ', 'Ċ', 'Ń'));
+        assert_eq!(
+            (to_char(b' '), to_char(b'\n'), to_char(0xAD)),
+            ('Ġ', 'Ċ', 'Ń')
+        );
         assert_eq!(to_byte('｜'), None);
         assert_eq!(to_byte('\u{144}'), None);
         assert_eq!(entry_bytes("Ġthe"), b" the");

@@ -13,7 +13,10 @@ pub struct StreamDecoder {
 
 impl StreamDecoder {
     pub(super) fn new(tokenizer: Tokenizer) -> Self {
-        Self { tokenizer, tail: Utf8Tail::default() }
+        Self {
+            tokenizer,
+            tail: Utf8Tail::default(),
+        }
     }
 
     /// The text that `token` completes; `None` when it completes no character.
@@ -46,7 +49,8 @@ impl Utf8Tail {
         for chunk in self.pending.utf8_chunks() {
             text.push_str(chunk.valid());
             done += chunk.valid().len();
-            let unfinished = done + chunk.invalid().len() == self.pending.len() && is_prefix(chunk.invalid());
+            let unfinished =
+                done + chunk.invalid().len() == self.pending.len() && is_prefix(chunk.invalid());
             if !chunk.invalid().is_empty() && !unfinished {
                 text.push(char::REPLACEMENT_CHARACTER);
                 done += chunk.invalid().len();
@@ -63,7 +67,8 @@ impl Utf8Tail {
 
 /// Whether `bytes` is the beginning of a character rather than garbage.
 fn is_prefix(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    std::str::from_utf8(bytes)
+        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
 }
 
 #[cfg(test)]

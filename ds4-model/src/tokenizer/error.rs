@@ -16,7 +16,9 @@ pub enum Error {
         found: String,
     },
     /// `tokenizer.ggml.pre` names a splitting rule that is not known here.
-    #[error("pre-tokenizer `{found}` is unknown; supported: {supported}; name one of them to override the file")]
+    #[error(
+        "pre-tokenizer `{found}` is unknown; supported: {supported}; name one of them to override the file"
+    )]
     UnknownPre {
         /// The name found.
         found: String,
@@ -44,7 +46,9 @@ pub enum Error {
         len: usize,
     },
     /// No token ends a turn.
-    #[error("no end-of-text token: `tokenizer.ggml.eos_token_id` is missing and none of {looked_for} is in the vocabulary")]
+    #[error(
+        "no end-of-text token: `tokenizer.ggml.eos_token_id` is missing and none of {looked_for} is in the vocabulary"
+    )]
     NoEos {
         /// The texts that were looked up.
         looked_for: &'static str,

@@ -35,7 +35,9 @@ impl<'a> Vocab<'a> {
         let metadata = gguf.metadata();
         let model: &str = metadata.get(MODEL)?;
         if model != "gpt2" {
-            return Err(Error::Model { found: model.to_owned() });
+            return Err(Error::Model {
+                found: model.to_owned(),
+            });
         }
         let pre = match pre {
             Some(pre) => pre,
@@ -44,7 +46,11 @@ impl<'a> Vocab<'a> {
         let mut vocab = Self::new(metadata.get::<Strings<'a>>(TOKENS)?.collect(), pre);
         if let Some(types) = metadata.try_find::<Array<'a>>(TYPES)? {
             if types.len() != vocab.tokens.len() {
-                return Err(Error::Length { key: TYPES, got: types.len(), want: vocab.tokens.len() });
+                return Err(Error::Length {
+                    key: TYPES,
+                    got: types.len(),
+                    want: vocab.tokens.len(),
+                });
             }
             let types: Vec<i64> = metadata.get(TYPES)?;
             vocab.kinds = Some(types.into_iter().map(Kind::from_id).collect());
@@ -63,5 +69,7 @@ impl<'a> Vocab<'a> {
 /// `left right`; a line of another form becomes a pair that names no entry, to be ignored and counted with those.
 fn pair(line: &[u8]) -> (&str, &str) {
     let text = std::str::from_utf8(line).unwrap_or("");
-    text.split_once(' ').filter(|(_, right)| !right.contains(' ')).unwrap_or(("", ""))
+    text.split_once(' ')
+        .filter(|(_, right)| !right.contains(' '))
+        .unwrap_or(("", ""))
 }

@@ -46,7 +46,9 @@ enum Merge {
 impl Merge {
     fn pair(&self) -> Option<(&str, &str)> {
         match self {
-            Self::Line(line) => line.split_once(' ').filter(|(_, right)| !right.contains(' ')),
+            Self::Line(line) => line
+                .split_once(' ')
+                .filter(|(_, right)| !right.contains(' ')),
             Self::Pair(left, right) => Some((left, right)),
         }
     }
@@ -60,13 +62,39 @@ impl Definition {
     pub(super) fn tokenizer(&self) -> Result<Tokenizer, Error> {
         let pre = self.pre()?;
         let expect = |holds: bool, field, found: String, expected| {
-            if holds { Ok(()) } else { Err(Error::Definition { field, found, expected }) }
+            if holds {
+                Ok(())
+            } else {
+                Err(Error::Definition {
+                    field,
+                    found,
+                    expected,
+                })
+            }
         };
-        expect(self.model.kind == "BPE", "model.type", self.model.kind.clone(), "`BPE`")?;
-        expect(!self.model.ignore_merges, "model.ignore_merges", "true".into(), "false")?;
-        expect(!self.model.byte_fallback, "model.byte_fallback", "true".into(), "false")?;
+        expect(
+            self.model.kind == "BPE",
+            "model.type",
+            self.model.kind.clone(),
+            "`BPE`",
+        )?;
+        expect(
+            !self.model.ignore_merges,
+            "model.ignore_merges",
+            "true".into(),
+            "false",
+        )?;
+        expect(
+            !self.model.byte_fallback,
+            "model.byte_fallback",
+            "true".into(),
+            "false",
+        )?;
         if let Some(normalizer) = &self.normalizer {
-            let empty = normalizer.is_null() || normalizer["normalizers"].as_array().is_some_and(Vec::is_empty);
+            let empty = normalizer.is_null()
+                || normalizer["normalizers"]
+                    .as_array()
+                    .is_some_and(Vec::is_empty);
             expect(empty, "normalizer", normalizer.to_string(), "none")?;
         }
 
@@ -80,14 +108,24 @@ impl Definition {
     /// Entries and kinds by id; ids that nobody claims are empty.
     fn table(&self) -> Result<(Vec<&str>, Vec<Kind>), Error> {
         let claims = || {
-            let added = self.added_tokens.iter().map(|t| (t.id, t.content.as_str(), Kind::of_added(&t.content)));
-            self.model.vocab.iter().map(|(text, &id)| (id, text.as_str(), Kind::Normal)).chain(added)
+            let added = self
+                .added_tokens
+                .iter()
+                .map(|t| (t.id, t.content.as_str(), Kind::of_added(&t.content)));
+            self.model
+                .vocab
+                .iter()
+                .map(|(text, &id)| (id, text.as_str(), Kind::Normal))
+                .chain(added)
         };
         let len = claims().map(|(id, ..)| id as usize + 1).max().unwrap_or(0);
         // Ids are dense in every real file; a gap larger than the table itself is not worth its memory.
         let claimed = self.model.vocab.len() + self.added_tokens.len();
         if len > 2 * claimed {
-            return Err(Error::TooLarge { len, max: 2 * claimed });
+            return Err(Error::TooLarge {
+                len,
+                max: 2 * claimed,
+            });
         }
         let mut tokens = vec![""; len];
         let mut kinds = vec![Kind::Normal; len];
@@ -95,7 +133,11 @@ impl Definition {
             let at = id as usize;
             if !tokens[at].is_empty() && tokens[at] != text {
                 let first = tokens[at].to_owned();
-                return Err(Error::DuplicateId { id, first, second: text.to_owned() });
+                return Err(Error::DuplicateId {
+                    id,
+                    first,
+                    second: text.to_owned(),
+                });
             }
             (tokens[at], kinds[at]) = (text, kind);
         }
@@ -107,19 +149,29 @@ impl Definition {
             Some(steps) => steps.as_slice(),
             None => std::slice::from_ref(&self.pre_tokenizer),
         };
-        let patterns: Vec<&str> = steps.iter().filter_map(|step| step["pattern"]["Regex"].as_str()).collect();
-        let splits = steps.iter().filter(|step| step["type"] == "Split").all(|step| {
-            step["behavior"] == "Isolated" && step["invert"] == false && step["pattern"]["Regex"].is_string()
-        });
+        let patterns: Vec<&str> = steps
+            .iter()
+            .filter_map(|step| step["pattern"]["Regex"].as_str())
+            .collect();
+        let splits = steps
+            .iter()
+            .filter(|step| step["type"] == "Split")
+            .all(|step| {
+                step["behavior"] == "Isolated"
+                    && step["invert"] == false
+                    && step["pattern"]["Regex"].is_string()
+            });
         let bytes = steps.iter().any(|step| {
-            step["type"] == "ByteLevel" && step["use_regex"] == false && step["add_prefix_space"] == false
+            step["type"] == "ByteLevel"
+                && step["use_regex"] == false
+                && step["add_prefix_space"] == false
         });
-        Pre::by_patterns(&patterns).filter(|_| splits && bytes && steps.len() == patterns.len() + 1).ok_or_else(|| {
-            Error::Definition {
+        Pre::by_patterns(&patterns)
+            .filter(|_| splits && bytes && steps.len() == patterns.len() + 1)
+            .ok_or_else(|| Error::Definition {
                 field: "pre_tokenizer",
                 found: self.pre_tokenizer.to_string(),
                 expected: "isolated splits by the patterns of DeepSeek V3/V4 or GLM, then bytes",
-            }
-        })
+            })
     }
 }

@@ -150,8 +150,14 @@ impl Tokenizer {
     /// `String::from_utf8_lossy`. Returns the tokens and the number of replacements.
     #[must_use]
     pub fn encode_bytes(&self, bytes: &[u8], special: Special) -> (Vec<Token>, usize) {
-        let replaced = bytes.utf8_chunks().filter(|chunk| !chunk.invalid().is_empty()).count();
-        (self.encode(&String::from_utf8_lossy(bytes), special), replaced)
+        let replaced = bytes
+            .utf8_chunks()
+            .filter(|chunk| !chunk.invalid().is_empty())
+            .count();
+        (
+            self.encode(&String::from_utf8_lossy(bytes), special),
+            replaced,
+        )
     }
 
     /// The tokens of a rendered prompt: its markers become control tokens, its text never does.
@@ -184,7 +190,11 @@ impl Tokenizer {
         self.inner.splitter.split(text, &mut |piece| {
             symbols.clear();
             symbols.extend(piece.bytes().map(bytes::to_char));
-            let merged = self.inner.bpe.tokenize(&symbols).expect("without dropout and unknown token nothing can fail");
+            let merged = self
+                .inner
+                .bpe
+                .tokenize(&symbols)
+                .expect("without dropout and unknown token nothing can fail");
             out.extend(merged.iter().map(|token| token.id));
         });
     }
@@ -193,14 +203,20 @@ impl Tokenizer {
     #[must_use]
     pub fn pieces<'t>(&self, text: &'t str) -> Vec<&'t str> {
         let mut pieces = Vec::new();
-        self.inner.splitter.split(text, &mut |piece| pieces.push(piece));
+        self.inner
+            .splitter
+            .split(text, &mut |piece| pieces.push(piece));
         pieces
     }
 
     /// The text of `tokens`, control tokens included; invalid UTF-8 becomes U+FFFD. Ids past the vocabulary are skipped.
     #[must_use]
     pub fn decode(&self, tokens: &[Token]) -> String {
-        let bytes: Vec<u8> = tokens.iter().flat_map(|&token| self.token_bytes(token)).copied().collect();
+        let bytes: Vec<u8> = tokens
+            .iter()
+            .flat_map(|&token| self.token_bytes(token))
+            .copied()
+            .collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -213,9 +229,15 @@ impl Tokenizer {
     /// The bytes of one token: part of a character for some; empty for an id past the vocabulary.
     #[must_use]
     pub fn token_bytes(&self, token: Token) -> &[u8] {
-        let Ok(at) = usize::try_from(token) else { return &[] };
-        let Some(&end) = self.inner.ends.get(at) else { return &[] };
-        let start = at.checked_sub(1).map_or(0, |before| self.inner.ends[before]);
+        let Ok(at) = usize::try_from(token) else {
+            return &[];
+        };
+        let Some(&end) = self.inner.ends.get(at) else {
+            return &[];
+        };
+        let start = at
+            .checked_sub(1)
+            .map_or(0, |before| self.inner.ends[before]);
         &self.inner.bytes[start as usize..end as usize]
     }
 
@@ -273,6 +295,10 @@ impl Tokenizer {
     /// the answer and are taken out by its parser).
     #[must_use]
     pub fn is_control(&self, token: Token) -> bool {
-        usize::try_from(token).ok().and_then(|at| self.inner.control.get(at)).copied().unwrap_or(false)
+        usize::try_from(token)
+            .ok()
+            .and_then(|at| self.inner.control.get(at))
+            .copied()
+            .unwrap_or(false)
     }
 }

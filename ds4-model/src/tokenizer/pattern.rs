@@ -54,15 +54,21 @@ impl Pre {
     /// # Errors
     /// [`Error::UnknownPre`], which lists the names that are known.
     pub fn by_name(name: &str) -> Result<Self, Error> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|&(_, pre)| pre).ok_or_else(|| Error::UnknownPre {
-            found: name.to_owned(),
-            supported: NAMES.map(|(known, _)| known).join(", "),
-        })
+        NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, pre)| pre)
+            .ok_or_else(|| Error::UnknownPre {
+                found: name.to_owned(),
+                supported: NAMES.map(|(known, _)| known).join(", "),
+            })
     }
 
     /// The rule whose published patterns are exactly `patterns`.
     pub(super) fn by_patterns(patterns: &[&str]) -> Option<Self> {
-        [Self::DeepSeek, Self::Glm].into_iter().find(|pre| pre.patterns() == patterns)
+        [Self::DeepSeek, Self::Glm]
+            .into_iter()
+            .find(|pre| pre.patterns() == patterns)
     }
 
     /// The published patterns, one a pass.
@@ -85,10 +91,14 @@ pub(super) struct Splitter {
 impl Splitter {
     pub(super) fn new(pre: Pre) -> Self {
         let compile = |pattern: &str| {
-            Regex::new(&pattern.replace(LOOK_AHEAD, "")).expect("the patterns above are valid without their look-ahead")
+            Regex::new(&pattern.replace(LOOK_AHEAD, ""))
+                .expect("the patterns above are valid without their look-ahead")
         };
         let (words, isolate) = pre.patterns().split_last().expect("every rule has a pass");
-        Self { isolate: isolate.iter().map(|p| compile(p)).collect(), words: compile(words) }
+        Self {
+            isolate: isolate.iter().map(|p| compile(p)).collect(),
+            words: compile(words),
+        }
     }
 
     /// Call `piece` with the pieces of `text`, in order; joined they are `text`.
@@ -115,7 +125,11 @@ impl Splitter {
             if found.start() > from {
                 piece(&text[from..found.start()]);
             }
-            let end = if found.end() < text.len() { give_back(found.as_str()) } else { found.len() };
+            let end = if found.end() < text.len() {
+                give_back(found.as_str())
+            } else {
+                found.len()
+            };
             from = found.start() + end;
             piece(&text[found.start()..from]);
         }
@@ -130,7 +144,11 @@ impl Splitter {
 /// Only the last alternative can end in a blank that is no line break, and it always stops before a non-blank.
 fn give_back(found: &str) -> usize {
     match found.chars().next_back() {
-        Some(last) if last.is_whitespace() && !matches!(last, '\r' | '\n') && found.len() > last.len_utf8() => {
+        Some(last)
+            if last.is_whitespace()
+                && !matches!(last, '\r' | '\n')
+                && found.len() > last.len_utf8() =>
+        {
             found.len() - last.len_utf8()
         }
         _ => found.len(),
@@ -151,12 +169,20 @@ mod tests {
     fn a_run_of_blanks_gives_its_last_to_the_next_word() {
         assert_eq!(pieces(Pre::DeepSeek, "  Hello  "), [" ", " Hello", "  "]);
         assert_eq!(pieces(Pre::DeepSeek, "a \t1"), ["a", " \t", "1"]);
-        assert_eq!(pieces(Pre::Glm, "I'll  go\n\n  42"), ["I", "'ll", " ", " go", "\n\n", " ", " ", "42"]);
+        assert_eq!(
+            pieces(Pre::Glm, "I'll  go\n\n  42"),
+            ["I", "'ll", " ", " go", "\n\n", " ", " ", "42"]
+        );
     }
 
     #[test]
     fn unknown_names_are_answered_with_the_known_ones() {
         let message = Pre::by_name("llama-bpe").unwrap_err().to_string();
-        assert!(message.contains("llama-bpe") && message.contains("joyai-llm") && message.contains("glm4"), "{message}");
+        assert!(
+            message.contains("llama-bpe")
+                && message.contains("joyai-llm")
+                && message.contains("glm4"),
+            "{message}"
+        );
     }
 }

@@ -81,7 +81,8 @@ impl Segments {
             let text = &self.text[from..start];
             from = marker.as_ref().map_or(start, |m| m.end);
             let text = (!text.is_empty()).then_some(Segment::Text(text));
-            text.into_iter().chain(marker.map(|m| Segment::Marker(&self.text[m])))
+            text.into_iter()
+                .chain(marker.map(|m| Segment::Marker(&self.text[m])))
         })
     }
 }
@@ -100,6 +101,16 @@ mod tests {
         s.marker("<e>");
         let got: Vec<_> = s.iter().collect();
         use Segment::{Marker, Text};
-        assert_eq!(got, [Marker("<b>"), Text("one twox"), Marker("<b>"), Marker("<b>"), Text("y"), Marker("<e>")]);
+        assert_eq!(
+            got,
+            [
+                Marker("<b>"),
+                Text("one twox"),
+                Marker("<b>"),
+                Marker("<b>"),
+                Text("y"),
+                Marker("<e>")
+            ]
+        );
     }
 }

@@ -27,8 +27,13 @@ impl Kind {
 
     /// What an added token is when nobody says: markers look like `<｜…｜>` or `<|…|>`.
     pub(super) fn of_added(text: &str) -> Self {
-        let framed = |open, close| text.len() > 4 && text.starts_with(open) && text.ends_with(close);
-        if framed("<｜", "｜>") || framed("<|", "|>") { Self::Control } else { Self::UserDefined }
+        let framed =
+            |open, close| text.len() > 4 && text.starts_with(open) && text.ends_with(close);
+        if framed("<｜", "｜>") || framed("<|", "|>") {
+            Self::Control
+        } else {
+            Self::UserDefined
+        }
     }
 }
 
@@ -73,7 +78,16 @@ impl<'a> Vocab<'a> {
     /// A vocabulary without merges and named tokens, to be filled in.
     #[must_use]
     pub fn new(tokens: Vec<&'a [u8]>, pre: Pre) -> Self {
-        Self { tokens, kinds: None, merges: Vec::new(), pre, bos: None, eos: None, stops: Vec::new(), add_bos: false }
+        Self {
+            tokens,
+            kinds: None,
+            merges: Vec::new(),
+            pre,
+            bos: None,
+            eos: None,
+            stops: Vec::new(),
+            add_bos: false,
+        }
     }
 
     /// How `byte` is written in an entry.
@@ -86,7 +100,10 @@ impl<'a> Vocab<'a> {
         let count = self.tokens.len();
         let total: usize = self.tokens.iter().map(|t| t.len()).sum();
         if count > MAX_TOKENS || u32::try_from(total).is_err() {
-            return Err(Error::TooLarge { len: count, max: MAX_TOKENS });
+            return Err(Error::TooLarge {
+                len: count,
+                max: MAX_TOKENS,
+            });
         }
         let kinds = self.kinds_or_guess()?;
 
@@ -106,41 +123,70 @@ impl<'a> Vocab<'a> {
                 }
                 _ => all_bytes.extend_from_slice(entry),
             }
-            ends.push(u32::try_from(all_bytes.len()).expect("entries shrink when they become bytes; the sum was checked"));
+            ends.push(
+                u32::try_from(all_bytes.len())
+                    .expect("entries shrink when they become bytes; the sum was checked"),
+            );
         }
-        let missing: Vec<u8> = (0..=255u8).filter(|&b| !ids.contains_key(bytes::to_char(b).to_string().as_str())).collect();
+        let missing: Vec<u8> = (0..=255u8)
+            .filter(|&b| !ids.contains_key(bytes::to_char(b).to_string().as_str()))
+            .collect();
         if let Some(&first) = missing.first() {
-            return Err(Error::MissingBytes { missing: missing.len(), first });
+            return Err(Error::MissingBytes {
+                missing: missing.len(),
+                first,
+            });
         }
 
         let usable: Vec<(String, String)> = self
             .merges
             .iter()
-            .filter(|(a, b)| ids.contains_key(*a) && ids.contains_key(*b) && ids.contains_key(format!("{a}{b}").as_str()))
+            .filter(|(a, b)| {
+                ids.contains_key(*a)
+                    && ids.contains_key(*b)
+                    && ids.contains_key(format!("{a}{b}").as_str())
+            })
             .map(|&(a, b)| (a.to_owned(), b.to_owned()))
             .collect();
         let ignored = self.merges.len() - usable.len();
         if duplicates + ignored > 0 {
-            tracing::warn!(duplicates, ignored, "tokenizer: duplicate entries or merges of unknown entries");
+            tracing::warn!(
+                duplicates,
+                ignored,
+                "tokenizer: duplicate entries or merges of unknown entries"
+            );
         }
         let bpe = BPE::builder()
             .vocab_and_merges(ids, usable)
             .build()
-            .map_err(|error| Error::Merges { reason: error.to_string() })?;
+            .map_err(|error| Error::Merges {
+                reason: error.to_string(),
+            })?;
 
-        let added = Added::new((0u32..).zip(self.tokens.iter().zip(&kinds)).filter_map(|(id, (entry, kind))| {
-            let text = std::str::from_utf8(entry).ok().filter(|_| *kind != Kind::Normal)?;
-            Some((text.into(), id))
-        }));
+        let added = Added::new((0u32..).zip(self.tokens.iter().zip(&kinds)).filter_map(
+            |(id, (entry, kind))| {
+                let text = std::str::from_utf8(entry)
+                    .ok()
+                    .filter(|_| *kind != Kind::Normal)?;
+                Some((text.into(), id))
+            },
+        ));
         let in_range = |key, id: Option<Token>| match id {
-            Some(id) if id as usize >= count => Err(Error::SpecialId { key, id: u64::from(id), len: count }),
+            Some(id) if id as usize >= count => Err(Error::SpecialId {
+                key,
+                id: u64::from(id),
+                len: count,
+            }),
             id => Ok(id),
         };
         let by_text = |texts: &[&str]| texts.iter().find_map(|text| added.id(text));
-        let bos = in_range("tokenizer.ggml.bos_token_id", self.bos)?.or_else(|| by_text(&BOS_TEXTS));
+        let bos =
+            in_range("tokenizer.ggml.bos_token_id", self.bos)?.or_else(|| by_text(&BOS_TEXTS));
         let eos = in_range("tokenizer.ggml.eos_token_id", self.eos)?
             .or_else(|| by_text(&EOS_TEXTS))
-            .ok_or(Error::NoEos { looked_for: EOS_LIST })?;
+            .ok_or(Error::NoEos {
+                looked_for: EOS_LIST,
+            })?;
         let mut stop = vec![eos];
         for &id in &self.stops {
             in_range("tokenizer.ggml.eot_token_id", Some(id))?;
@@ -149,17 +195,35 @@ impl<'a> Vocab<'a> {
             }
         }
         let control = kinds.iter().map(|kind| *kind == Kind::Control).collect();
-        Ok(Parts { bpe, added, bytes: all_bytes, ends, control, bos, eos, stop })
+        Ok(Parts {
+            bpe,
+            added,
+            bytes: all_bytes,
+            ends,
+            control,
+            bos,
+            eos,
+            stop,
+        })
     }
 
     fn kinds_or_guess(&self) -> Result<Vec<Kind>, Error> {
         let count = self.tokens.len();
         match &self.kinds {
             Some(kinds) if kinds.len() == count => Ok(kinds.clone()),
-            Some(kinds) => Err(Error::Length { key: "tokenizer.ggml.token_type", got: kinds.len(), want: count }),
+            Some(kinds) => Err(Error::Length {
+                key: "tokenizer.ggml.token_type",
+                got: kinds.len(),
+                want: count,
+            }),
             None => {
-                let merged: HashSet<String> = self.merges.iter().map(|(a, b)| format!("{a}{b}")).collect();
-                Ok(self.tokens.iter().map(|entry| guess(entry, &merged)).collect())
+                let merged: HashSet<String> =
+                    self.merges.iter().map(|(a, b)| format!("{a}{b}")).collect();
+                Ok(self
+                    .tokens
+                    .iter()
+                    .map(|entry| guess(entry, &merged))
+                    .collect())
             }
         }
     }
@@ -171,7 +235,11 @@ const MAX_TOKENS: usize = 1 << 24;
 fn guess(entry: &[u8], merged: &HashSet<String>) -> Kind {
     match std::str::from_utf8(entry) {
         Ok(text) if merged.contains(text) => Kind::Normal,
-        Ok(text) if text.chars().count() == 1 && text.chars().all(|c| bytes::to_byte(c).is_some()) => Kind::Normal,
+        Ok(text)
+            if text.chars().count() == 1 && text.chars().all(|c| bytes::to_byte(c).is_some()) =>
+        {
+            Kind::Normal
+        }
         Ok(text) => Kind::of_added(text),
         Err(_) => Kind::Normal,
     }

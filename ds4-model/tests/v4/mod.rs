@@ -10,7 +10,9 @@ pub(crate) fn definition() -> &'static str {
     TEXT.get_or_init(|| {
         let packed = include_bytes!("../data/tokenizer/deepseek-v4.tokenizer.json.gz");
         let mut text = String::new();
-        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut text).unwrap();
+        flate2::read::GzDecoder::new(&packed[..])
+            .read_to_string(&mut text)
+            .unwrap();
         text
     })
 }
