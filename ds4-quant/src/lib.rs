@@ -1,1 +1,49 @@
-//! Under construction.
+//! Codecs for packed model weights, and products with them.
+//!
+//! ```
+//! use ds4_gguf::TensorType;
+//! use ds4_quant::{Activations, Matrix, Pool, Precision, codec, matmul};
+//!
+//! # fn main() -> Result<(), ds4_quant::Error> {
+//! // Two rows of 32 weights as Q8_0: a scale of 1.0 (f16) and signed bytes.
+//! let mut packed = [[0u8; 34]; 2];
+//! for (r, block) in packed.iter_mut().enumerate() {
+//!     block[..2].copy_from_slice(&[0x00, 0x3c]);
+//!     block[2..].fill(r as u8 + 1);
+//! }
+//! let bytes = packed.as_flattened();
+//!
+//! let mut row = [0.0; 32];
+//! let q8_0 = codec(TensorType::Q8_0).expect("Q8_0 is known");
+//! q8_0.decode(&bytes[34..], &mut row)?;
+//! assert_eq!(row, [2.0; 32]);
+//!
+//! let w = Matrix::new(TensorType::Q8_0, 2, 32, bytes)?;
+//! let x = Activations::new(&[1.0; 32], 1, 32, Precision::Exact)?;
+//! let mut y = [0.0; 2];
+//! matmul(&Pool::new(2)?, w, &x, &mut y)?;
+//! assert_eq!(y, [32.0, 64.0]);
+//! # Ok(()) }
+//! ```
+//!
+//! A number `y[t, r]` depends on row r of the weights and row t of the activations alone: the same bits come out for
+//! any number of threads, any number of rows in the call and any instruction set.
+
+mod accumulate;
+mod activations;
+mod codebook;
+mod codec;
+mod error;
+mod format;
+mod matmul;
+mod matrix;
+mod pool;
+mod simd;
+
+pub use activations::{Activations, Precision};
+pub use codec::{Codec, codec};
+pub use error::Error;
+pub use matmul::{Job, matmul, matmul_many};
+pub use matrix::Matrix;
+pub use pool::Pool;
+pub use simd::dot_f32;

@@ -1,0 +1,86 @@
+//! Numeric tables of the formats, kept as data files beside this one and checked by digest.
+//!
+//! Origin: ggml-org/llama.cpp:ggml/src/ggml-common.h (`iq2xxs_grid`, …, `ksigns_iq2xs`, `kvalues_iq4nl`,
+//! `kvalues_mxfp4`) as values in index order; the UE4M3 table from its formula (`m · 2^-10`, `(8 + m) · 2^(e-11)`).
+
+use bytemuck::must_cast;
+
+/// Points of IQ2_XXS: eight magnitudes each, out of 8, 25, 43.
+pub(crate) static IQ2_XXS: [[u8; 8]; 256] = must_cast(*include_bytes!("iq2_xxs.u8"));
+/// Points of IQ2_XS: eight magnitudes each, out of 8, 25, 43.
+pub(crate) static IQ2_XS: [[u8; 8]; 512] = must_cast(*include_bytes!("iq2_xs.u8"));
+/// Points of IQ2_S: eight magnitudes each, out of 8, 25, 43.
+pub(crate) static IQ2_S: [[u8; 8]; 1024] = must_cast(*include_bytes!("iq2_s.u8"));
+/// Points of IQ3_XXS: four magnitudes each, out of 4, 12, … 52, 62.
+pub(crate) static IQ3_XXS: [[u8; 4]; 256] = must_cast(*include_bytes!("iq3_xxs.u8"));
+/// Points of IQ3_S: four odd magnitudes each, 1 to 15.
+pub(crate) static IQ3_S: [[u8; 4]; 512] = must_cast(*include_bytes!("iq3_s.u8"));
+/// Sign bytes of IQ2_XXS, IQ2_XS, IQ3_XXS: seven stored bits and the eighth that makes the number of minus signs even.
+pub(crate) static SIGNS: [u8; 128] = *include_bytes!("signs.u8");
+/// Values of the four-bit codes of IQ4_NL and IQ4_XS.
+pub(crate) static IQ4_NL: [i8; 16] = must_cast(*include_bytes!("iq4_nl.i8"));
+/// Twice the E2M1 values: the four-bit codes of MXFP4 and NVFP4.
+pub(crate) static E2M1: [i8; 16] = must_cast(*include_bytes!("e2m1.i8"));
+/// Half the unsigned E4M3 value of each scale byte; 0 for the invalid 0x7f and above.
+pub(crate) static UE4M3: [[u8; 4]; 256] = must_cast(*include_bytes!("ue4m3.f32"));
+
+/// The value of an unsigned E4M3 scale byte, halved.
+pub(crate) fn ue4m3(byte: u8) -> f32 {
+    f32::from_le_bytes(UE4M3[usize::from(byte)])
+}
+
+/// `q` with the signs of one sign byte: bit j negates element j.
+pub(crate) fn signed<const N: usize>(point: &[u8; N], signs: u8) -> [i8; N] {
+    std::array::from_fn(|j| {
+        let v = point[j] as i8;
+        if signs >> j & 1 == 1 { -v } else { v }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// FNV-1a over the bytes of a table.
+    fn digest(bytes: &[u8]) -> u64 {
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+
+    #[test]
+    fn tables_are_the_published_ones() {
+        let found = [
+            digest(IQ2_XXS.as_flattened()),
+            digest(IQ2_XS.as_flattened()),
+            digest(IQ2_S.as_flattened()),
+            digest(IQ3_XXS.as_flattened()),
+            digest(IQ3_S.as_flattened()),
+            digest(bytemuck::cast_slice(&IQ4_NL)),
+            digest(bytemuck::cast_slice(&E2M1)),
+        ];
+        let want = [0u64; 7];
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn sign_bytes_keep_their_seven_bits_and_an_even_count() {
+        for (s, &byte) in SIGNS.iter().enumerate() {
+            assert_eq!(usize::from(byte & 127), s);
+            assert_eq!(byte.count_ones() % 2, 0);
+        }
+    }
+
+    #[test]
+    fn scale_bytes_follow_their_formula() {
+        for b in 0..=255u8 {
+            let (e, m) = (i32::from(b >> 3), f32::from(b & 7));
+            let want = match b {
+                0x7f.. => 0.0,
+                0..8 => m * 2f32.powi(-10),
+                _ => (8.0 + m) * 2f32.powi(e - 11),
+            };
+            assert_eq!(ue4m3(b), want, "byte {b:#04x}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Products of packed weights with activations.
+//!
+//! A call is cut into tasks of some rows of one matrix, whatever the number of threads, and all tasks of all jobs
+//! share one fork and join. Every element of a result is the same chain of operations ([`crate::accumulate`]) in
+//! whatever call, tile or thread it is computed.
+
+use crate::{Activations, Error, Matrix, Pool, simd};
+
+/// One product of [`matmul_many`]: `y[t, r] = Σ w[r, i]·x[t, i]`.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// Weights `[rows, cols]`.
+    pub w: Matrix<'a>,
+    /// Activations `[tokens, cols]`.
+    pub x: &'a Activations,
+    /// Results `[tokens, rows]`, overwritten.
+    pub y: &'a mut [f32],
+}
+
+/// Multiply one matrix: `y[t, r] = Σ w[r, i]·x[t, i]`.
+///
+/// * `w`: `[rows, cols]` packed · `x`: `[tokens, cols]` · `y`: `[tokens, rows]`
+///
+/// # Errors
+/// [`Error::Inner`] when the columns differ, [`Error::Length`] when `y` has another size; nothing is written then.
+pub fn matmul(pool: &Pool, w: Matrix<'_>, x: &Activations, y: &mut [f32]) -> Result<(), Error> {
+    matmul_many(pool, &mut [Job { w, x, y }])
+}
+
+/// Multiply several matrices with one fork and join: all projections of one input, all experts of one layer.
+///
+/// # Errors
+/// As [`matmul`], for the first job that is wrong; nothing is written then.
+pub fn matmul_many(pool: &Pool, jobs: &mut [Job<'_>]) -> Result<(), Error> {
+    for job in jobs.iter() {
+        check(job)?;
+    }
+    let mut tasks = Vec::new();
+    for job in jobs.iter_mut() {
+        split(job, &mut tasks);
+    }
+    pool.for_chunks(&mut tasks, 1, |_, task| {
+        for task in task {
+            simd::multiply(task.w, task.x, &mut task.y);
+        }
+    });
+    Ok(())
+}
+
+/// Some rows of one job: `y[t]` is their part of token t's results.
+struct Task<'a> {
+    w: Matrix<'a>,
+    x: &'a Activations,
+    y: Vec<&'a mut [f32]>,
+}
+
+fn check(job: &Job<'_>) -> Result<(), Error> {
+    if job.w.cols() != job.x.cols() {
+        return Err(Error::Inner {
+            weights: job.w.cols(),
+            activations: job.x.cols(),
+        });
+    }
+    let (rows, cols) = (job.x.rows(), job.w.rows());
+    let want = rows.checked_mul(cols).ok_or(Error::TooLarge {
+        what: "a result",
+        rows,
+        cols,
+    })?;
+    if job.y.len() != want {
+        return Err(Error::Length {
+            what: "results",
+            got: job.y.len(),
+            want,
+        });
+    }
+    Ok(())
+}
+
+/// Cut a job into tasks of [`TASK_ROWS`] rows.
+fn split<'t>(job: &'t mut Job<'_>, tasks: &mut Vec<Task<'t>>) {
+    let (w, x) = (job.w, job.x);
+    if x.rows() == 0 || w.rows() == 0 {
+        return;
+    }
+    let first = tasks.len();
+    for from in (0..w.rows()).step_by(TASK_ROWS) {
+        let to = w.rows().min(from + TASK_ROWS);
+        tasks.push(Task {
+            w: w.part(from, to),
+            x,
+            y: Vec::with_capacity(x.rows()),
+        });
+    }
+    for token in job.y.chunks_exact_mut(w.rows()) {
+        for (task, part) in tasks[first..].iter_mut().zip(token.chunks_mut(TASK_ROWS)) {
+            task.y.push(part);
+        }
+    }
+}
+
+/// Rows of one task.
+const TASK_ROWS: usize = 64;
