@@ -42,6 +42,10 @@ pub(crate) enum Scale {
     /// `w[i] = d[i/16] · q[i]`
     Halves([f32; 2]),
     /// `w[i] = d · q[i] − offset`
+    #[expect(
+        dead_code,
+        reason = "the affine layout of ROCmFP2 is the only format of this kind"
+    )]
     Affine { d: f32, offset: f32 },
 }
 
@@ -54,7 +58,10 @@ pub(crate) struct SmallBlock {
 
 /// Σ q·x, exact.
 fn products(q: &[i8], x: &[i8]) -> i32 {
-    q.iter().zip(x).map(|(&q, &x)| i32::from(q) * i32::from(x)).sum()
+    q.iter()
+        .zip(x)
+        .map(|(&q, &x)| i32::from(q) * i32::from(x))
+        .sum()
 }
 
 /// `t` of one block of 256: x `[256]`, sums `[16]`. `with_min` is a property of the format.
@@ -65,12 +72,19 @@ pub(crate) fn super_term(w: &SuperBlock, x: &[i8], sums: &[i16], with_min: bool)
         m += i32::from(w.min[g]) * i32::from(sums[g]);
     }
     let t = w.d * s as f32;
-    if with_min { (-w.dmin).mul_add(m as f32, t) } else { t }
+    if with_min {
+        (-w.dmin).mul_add(m as f32, t)
+    } else {
+        t
+    }
 }
 
 /// `t` of one block of 32: x `[32]`, sums `[2]`.
 pub(crate) fn small_term(w: &SmallBlock, x: &[i8], sums: &[i16]) -> f32 {
-    let halves = [products(&w.q[..16], &x[..16]), products(&w.q[16..], &x[16..])];
+    let halves = [
+        products(&w.q[..16], &x[..16]),
+        products(&w.q[16..], &x[16..]),
+    ];
     let all = (halves[0] + halves[1]) as f32;
     match w.scale {
         Scale::One(d) => d * all,
@@ -90,7 +104,12 @@ pub(crate) fn super_row(
 ) -> f32 {
     let mut acc = 0.0f32;
     for (b, w) in blocks.enumerate() {
-        let t = super_term(&w, &x.codes[256 * b..][..256], &x.sums[16 * b..][..16], with_min);
+        let t = super_term(
+            &w,
+            &x.codes[256 * b..][..256],
+            &x.sums[16 * b..][..16],
+            with_min,
+        );
         acc = x.scales[b].mul_add(t, acc);
     }
     acc

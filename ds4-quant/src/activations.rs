@@ -166,12 +166,14 @@ impl Activations {
 
     pub(crate) fn quantize_q8_0(&self, pool: Option<&Pool>) -> &Quantized {
         let rows = &self.rows;
-        rows.q8_0.get_or_init(|| Quantized::new(rows, 32, pool, quantize_q8_0))
+        rows.q8_0
+            .get_or_init(|| Quantized::new(rows, 32, pool, quantize_q8_0))
     }
 
     pub(crate) fn quantize_q8_k(&self, pool: Option<&Pool>) -> &Quantized {
         let rows = &self.rows;
-        rows.q8_k.get_or_init(|| Quantized::new(rows, 256, pool, quantize_q8_k))
+        rows.q8_k
+            .get_or_init(|| Quantized::new(rows, 256, pool, quantize_q8_k))
     }
 }
 

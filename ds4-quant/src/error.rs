@@ -9,12 +9,20 @@ pub enum Error {
     /// A slice of another length than the shape demands.
     #[error("{what}: expected a length of {want}, got {got}")]
     #[expect(missing_docs, reason = "said by the message")]
-    Length { what: &'static str, got: usize, want: usize },
+    Length {
+        what: &'static str,
+        got: usize,
+        want: usize,
+    },
 
     /// A row that is not a whole number of blocks.
     #[error("a row of {cols} weights is not a whole number of {ty} blocks of {block}")]
     #[expect(missing_docs, reason = "said by the message")]
-    Cols { ty: TensorType, cols: usize, block: usize },
+    Cols {
+        ty: TensorType,
+        cols: usize,
+        block: usize,
+    },
 
     /// Weights and activations whose inner dimensions differ.
     #[error("the matrix has {weights} columns, the activations have {activations}")]
@@ -24,7 +32,11 @@ pub enum Error {
     /// A shape whose size passes the address space.
     #[error("{what} of {rows} × {cols} does not fit the address space")]
     #[expect(missing_docs, reason = "said by the message")]
-    TooLarge { what: &'static str, rows: usize, cols: usize },
+    TooLarge {
+        what: &'static str,
+        rows: usize,
+        cols: usize,
+    },
 
     /// A row index beyond the end.
     #[error("activation row {row} of {rows}")]
@@ -44,15 +56,25 @@ pub enum Error {
     /// A scale byte outside the format's range.
     #[error("block {block}: {ty} scale byte {byte:#04x} is above 0x7e")]
     #[expect(missing_docs, reason = "said by the message")]
-    InvalidScale { ty: TensorType, block: usize, byte: u8 },
+    InvalidScale {
+        ty: TensorType,
+        block: usize,
+        byte: u8,
+    },
 
     /// A number that cannot be encoded.
     #[error("{what} {index} is {value}; only finite numbers can be encoded")]
     #[expect(missing_docs, reason = "said by the message")]
-    NonFinite { what: &'static str, index: usize, value: f32 },
+    NonFinite {
+        what: &'static str,
+        index: usize,
+        value: f32,
+    },
 
     /// A type that cannot be encoded well without knowing which columns matter.
-    #[error("{ty} needs an importance vector for its columns; make one with an importance-matrix run, or pass all ones")]
+    #[error(
+        "{ty} needs an importance vector for its columns; make one with an importance-matrix run, or pass all ones"
+    )]
     #[expect(missing_docs, reason = "said by the message")]
     MissingImportance { ty: TensorType },
 

@@ -22,7 +22,7 @@ impl<'a> Matrix<'a> {
     pub fn new(ty: TensorType, rows: usize, cols: usize, bytes: &'a [u8]) -> Result<Self, Error> {
         codec(ty).ok_or(Error::NoCodec { ty })?;
         let block = ty.block_len();
-        if cols % block != 0 {
+        if !cols.is_multiple_of(block) {
             return Err(Error::Cols { ty, cols, block });
         }
         let want = (cols / block)

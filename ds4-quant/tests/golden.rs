@@ -1,4 +1,8 @@
 //! Against the outside world: `tests/data/manifest.json` says which program, version and command made the files.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,16 +22,30 @@ fn manifest() -> Value {
 fn bytes(entry: &Value) -> Vec<u8> {
     let file = entry["file"].as_str().unwrap();
     let bytes = fs::read(data().join(file)).unwrap();
-    assert_eq!(bytes.len() as u64, entry["bytes"].as_u64().unwrap(), "{file}");
+    assert_eq!(
+        bytes.len() as u64,
+        entry["bytes"].as_u64().unwrap(),
+        "{file}"
+    );
     bytes
 }
 
 fn f32s(entry: &Value) -> Vec<f32> {
-    bytes(entry).as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+    bytes(entry)
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| f32::from_le_bytes(*b))
+        .collect()
 }
 
 fn f64s(entry: &Value) -> Vec<f64> {
-    bytes(entry).as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
+    bytes(entry)
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| f64::from_le_bytes(*b))
+        .collect()
 }
 
 /// The golden types that are ggml's, with their codecs.
@@ -38,10 +56,18 @@ fn types(manifest: &Value) -> Vec<(String, &'static dyn Codec, Value)> {
         .filter(|(_, e)| e["id"].as_u64().unwrap() < 100)
         .map(|(name, e)| {
             let ty = TensorType::from_id(e["id"].as_u64().unwrap() as u32).unwrap();
-            (name.clone(), codec(ty).unwrap_or_else(|| panic!("no codec for {name}")), e.clone())
+            (
+                name.clone(),
+                codec(ty).unwrap_or_else(|| panic!("no codec for {name}")),
+                e.clone(),
+            )
         })
         .collect();
-    assert_eq!(known.len(), 18, "the manifest lists 16 block types, F16 and BF16");
+    assert_eq!(
+        known.len(),
+        18,
+        "the manifest lists 16 block types, F16 and BF16"
+    );
     known
 }
 
@@ -69,16 +95,24 @@ fn float_types_round_to_nearest_even_and_back() {
     let rows = f32s(&manifest["inputs"]["rows"]);
     for name in ["F16", "BF16"] {
         let entry = &manifest["types"][name];
-        let codec = codec(TensorType::from_id(entry["id"].as_u64().unwrap() as u32).unwrap()).unwrap();
+        let codec =
+            codec(TensorType::from_id(entry["id"].as_u64().unwrap() as u32).unwrap()).unwrap();
         let want = bytes(&entry["quant"]);
         let mut got = vec![0; want.len()];
         codec.encode(&rows, None, &mut got).unwrap();
         assert_eq!(got, want, "{name}");
         let mut back = vec![0.0; rows.len()];
         codec.decode(&got, &mut back).unwrap();
-        let step = if name == "F16" { 2f32.powi(-11) } else { 2f32.powi(-8) };
+        let step = if name == "F16" {
+            2f32.powi(-11)
+        } else {
+            2f32.powi(-8)
+        };
         for (x, y) in rows.iter().zip(&back) {
-            assert!((x - y).abs() <= step * x.abs() + 2f32.powi(-25), "{name}: {x} became {y}");
+            assert!(
+                (x - y).abs() <= step * x.abs() + 2f32.powi(-25),
+                "{name}: {x} became {y}"
+            );
         }
     }
 }
@@ -106,7 +140,9 @@ fn integer_dots_are_within_the_golden_bound() {
         .iter()
         .flat_map(|b| {
             let d = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-            b[4..260].iter().map(move |&q| f64::from(d * f32::from(q as i8)))
+            b[4..260]
+                .iter()
+                .map(move |&q| f64::from(d * f32::from(q as i8)))
         })
         .collect();
     for (name, codec, entry) in types(&manifest) {
@@ -123,12 +159,18 @@ fn integer_dots_are_within_the_golden_bound() {
             let mut w = vec![0.0f32; 1024];
             codec.decode(row, &mut w).unwrap();
             for t in 0..3 {
-                let size: f64 =
-                    w.iter().zip(&a[1024 * t..]).map(|(&w, a)| (f64::from(w) * a).abs()).sum();
+                let size: f64 = w
+                    .iter()
+                    .zip(&a[1024 * t..])
+                    .map(|(&w, a)| (f64::from(w) * a).abs())
+                    .sum();
                 let want = exact[3 * r + t];
                 for got in [codec.dot(row, &x, t), reference[3 * r + t]] {
                     let off = (f64::from(got) - want).abs();
-                    assert!(off <= 1e-6 * size + 1e-30, "{name} row {r} activation {t}: got {got}, want {want}");
+                    assert!(
+                        off <= 1e-6 * size + 1e-30,
+                        "{name} row {r} activation {t}: got {got}, want {want}"
+                    );
                     worst = worst.max(off / (size + 1e-30));
                 }
             }

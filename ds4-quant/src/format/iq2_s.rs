@@ -39,7 +39,8 @@ impl BlockIq2S {
     }
 
     fn codes(&self) -> [i8; 256] {
-        let q: [[i8; 8]; 32] = std::array::from_fn(|p| signed(&IQ2_S[self.index(p)], self.signs[p]));
+        let q: [[i8; 8]; 32] =
+            std::array::from_fn(|p| signed(&IQ2_S[self.index(p)], self.signs[p]));
         bytemuck::must_cast(q)
     }
 
@@ -56,7 +57,10 @@ impl BlockIq2S {
 
 impl Block for BlockIq2S {
     const TY: TensorType = TensorType::Iq2S;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

@@ -52,7 +52,10 @@ impl BlockIq2Xs {
 
 impl Block for BlockIq2Xs {
     const TY: TensorType = TensorType::Iq2Xs;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

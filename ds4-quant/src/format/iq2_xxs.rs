@@ -60,7 +60,10 @@ impl BlockIq2Xxs {
 
 impl Block for BlockIq2Xxs {
     const TY: TensorType = TensorType::Iq2Xxs;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

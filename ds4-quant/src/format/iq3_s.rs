@@ -44,7 +44,9 @@ impl BlockIq3S {
         SuperBlock {
             d: f16::from_le_bytes(self.d).to_f32(),
             dmin: 0.0,
-            scale: std::array::from_fn(|g| 2 * i16::from(self.sc[g / 4] >> (4 * (g / 2 % 2)) & 15) + 1),
+            scale: std::array::from_fn(|g| {
+                2 * i16::from(self.sc[g / 4] >> (4 * (g / 2 % 2)) & 15) + 1
+            }),
             min: [0; 16],
             q: bytemuck::must_cast(q),
         }
@@ -53,7 +55,10 @@ impl BlockIq3S {
 
 impl Block for BlockIq3S {
     const TY: TensorType = TensorType::Iq3S;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

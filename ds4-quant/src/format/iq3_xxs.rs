@@ -49,7 +49,10 @@ impl BlockIq3Xxs {
 
 impl Block for BlockIq3Xxs {
     const TY: TensorType = TensorType::Iq3Xxs;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

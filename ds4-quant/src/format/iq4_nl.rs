@@ -35,7 +35,9 @@ impl BlockIq4Nl {
 
 impl Block for BlockIq4Nl {
     const TY: TensorType = TensorType::Iq4Nl;
-    const INTEGERS: Integers<Self> = Integers::Small { expand: Self::expand };
+    const INTEGERS: Integers<Self> = Integers::Small {
+        expand: Self::expand,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

@@ -44,7 +44,8 @@ impl BlockIq4Xs {
             scale: std::array::from_fn(|g| self.scale(g / 2)),
             min: [0; 16],
             q: bytemuck::must_cast(
-                self.qs.map(|qs| nibbles(&qs).map(|c| IQ4_NL[usize::from(c)])),
+                self.qs
+                    .map(|qs| nibbles(&qs).map(|c| IQ4_NL[usize::from(c)])),
             ),
         }
     }
@@ -52,7 +53,10 @@ impl BlockIq4Xs {
 
 impl Block for BlockIq4Xs {
     const TY: TensorType = TensorType::Iq4Xs;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

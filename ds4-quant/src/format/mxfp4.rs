@@ -43,7 +43,9 @@ impl BlockMxfp4 {
 
 impl Block for BlockMxfp4 {
     const TY: TensorType = TensorType::Mxfp4;
-    const INTEGERS: Integers<Self> = Integers::Small { expand: Self::expand };
+    const INTEGERS: Integers<Self> = Integers::Small {
+        expand: Self::expand,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = e8m0_half(self.e);

@@ -42,7 +42,9 @@ impl BlockNvfp4 {
 
 impl Block for BlockNvfp4 {
     const TY: TensorType = TensorType::Nvfp4;
-    const INTEGERS: Integers<Self> = Integers::Small { expand: Self::expand };
+    const INTEGERS: Integers<Self> = Integers::Small {
+        expand: Self::expand,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         for (k, out) in out.chunks_exact_mut(32).enumerate() {

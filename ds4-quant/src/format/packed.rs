@@ -101,7 +101,11 @@ impl<B: Block> Codec for Packed<B> {
     }
 
     fn validate(&self, blocks: &[u8]) -> Result<(), Error> {
-        let blocks = Self::blocks("packed bytes", blocks, blocks.len() / size_of::<B>() * B::LEN)?;
+        let blocks = Self::blocks(
+            "packed bytes",
+            blocks,
+            blocks.len() / size_of::<B>() * B::LEN,
+        )?;
         for (block, b) in blocks.iter().enumerate() {
             if let Some(byte) = b.invalid_scale() {
                 return Err(Error::InvalidScale {
@@ -116,7 +120,11 @@ impl<B: Block> Codec for Packed<B> {
 
     fn dot(&self, blocks: &[u8], x: &Activations, row: usize) -> f32 {
         let blocks: &[B] = bytemuck::cast_slice(blocks);
-        assert_eq!(blocks.len() * B::LEN, x.cols(), "one row of weights for one row of activations");
+        assert_eq!(
+            blocks.len() * B::LEN,
+            x.cols(),
+            "one row of weights for one row of activations"
+        );
         if x.precision() == Precision::Exact {
             let mut acc = FloatChains::new();
             let mut w = [0.0; 256];
@@ -127,10 +135,14 @@ impl<B: Block> Codec for Packed<B> {
             return acc.sum();
         }
         match B::INTEGERS {
-            Integers::Super { expand, min } => super_row(blocks.iter().map(expand), x.q8_k(row), min),
+            Integers::Super { expand, min } => {
+                super_row(blocks.iter().map(expand), x.q8_k(row), min)
+            }
             Integers::Small { expand } => {
                 let parts = B::LEN / 32;
-                let small = blocks.iter().flat_map(|b| (0..parts).map(move |k| expand(b, k)));
+                let small = blocks
+                    .iter()
+                    .flat_map(|b| (0..parts).map(move |k| expand(b, k)));
                 small_row(small, x.q8_0(row))
             }
         }

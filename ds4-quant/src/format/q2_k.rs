@@ -45,7 +45,10 @@ impl BlockQ2K {
 
 impl Block for BlockQ2K {
     const TY: TensorType = TensorType::Q2K;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: true };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: true,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

@@ -55,7 +55,10 @@ impl BlockQ3K {
 
 impl Block for BlockQ3K {
     const TY: TensorType = TensorType::Q3K;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

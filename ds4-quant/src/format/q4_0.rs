@@ -38,7 +38,9 @@ impl BlockQ4_0 {
 
 impl Block for BlockQ4_0 {
     const TY: TensorType = TensorType::Q4_0;
-    const INTEGERS: Integers<Self> = Integers::Small { expand: Self::expand };
+    const INTEGERS: Integers<Self> = Integers::Small {
+        expand: Self::expand,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();

@@ -30,8 +30,20 @@ const _: () = assert!(size_of::<BlockQ4K>() == 144 && align_of::<BlockQ4K>() == 
 /// The eight scales, then the eight minima. Of the last four of each, the low nibbles share bytes 8..12 and the top
 /// two bits sit above the first four.
 pub(crate) fn scales_mins(s: &[u8; 12]) -> [[u8; 8]; 2] {
-    let scale = |j: usize| if j < 4 { s[j] & 63 } else { s[j + 4] & 15 | s[j - 4] >> 6 << 4 };
-    let min = |j: usize| if j < 4 { s[j + 4] & 63 } else { s[j + 4] >> 4 | s[j] >> 6 << 4 };
+    let scale = |j: usize| {
+        if j < 4 {
+            s[j] & 63
+        } else {
+            s[j + 4] & 15 | s[j - 4] >> 6 << 4
+        }
+    };
+    let min = |j: usize| {
+        if j < 4 {
+            s[j + 4] & 63
+        } else {
+            s[j + 4] >> 4 | s[j] >> 6 << 4
+        }
+    };
     [std::array::from_fn(scale), std::array::from_fn(min)]
 }
 
@@ -55,7 +67,10 @@ impl BlockQ4K {
 
 impl Block for BlockQ4K {
     const TY: TensorType = TensorType::Q4K;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: true };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: true,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

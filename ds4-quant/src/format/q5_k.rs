@@ -46,7 +46,10 @@ impl BlockQ5K {
 
 impl Block for BlockQ5K {
     const TY: TensorType = TensorType::Q5K;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: true };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: true,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

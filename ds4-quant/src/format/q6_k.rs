@@ -46,7 +46,10 @@ impl BlockQ6K {
 
 impl Block for BlockQ6K {
     const TY: TensorType = TensorType::Q6K;
-    const INTEGERS: Integers<Self> = Integers::Super { expand: Self::expand, min: false };
+    const INTEGERS: Integers<Self> = Integers::Super {
+        expand: Self::expand,
+        min: false,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let b = self.expand();

@@ -33,7 +33,9 @@ impl BlockQ8_0 {
 
 impl Block for BlockQ8_0 {
     const TY: TensorType = TensorType::Q8_0;
-    const INTEGERS: Integers<Self> = Integers::Small { expand: Self::expand };
+    const INTEGERS: Integers<Self> = Integers::Small {
+        expand: Self::expand,
+    };
 
     fn decode(&self, out: &mut [f32]) {
         let d = f16::from_le_bytes(self.d).to_f32();
