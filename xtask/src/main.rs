@@ -5,9 +5,11 @@
     reason = "a command line program reports by printing"
 )]
 
+mod bench;
 mod ci;
 mod examples;
 mod shell;
+mod synthetic;
 mod tidy;
 mod workspace;
 
@@ -30,6 +32,10 @@ enum Command {
     Ci(ci::Args),
     /// The rules a compiler does not check: layers, file sizes, unsafe files, licences, documents.
     Tidy,
+    /// Benches of the libraries and tokens a second of the whole engine; JSON and charts in target/bench.
+    Bench(bench::Args),
+    /// Write a GGUF with the first layers of V4-Flash in true dimensions and random weights.
+    Synthetic(synthetic::Args),
 }
 
 fn main() -> ExitCode {
@@ -47,5 +53,7 @@ fn run() -> Result<()> {
     match Args::parse().command {
         Command::Ci(args) => ci::run(&root, &args),
         Command::Tidy => tidy::run(&root),
+        Command::Bench(args) => bench::run(&root, &args),
+        Command::Synthetic(args) => synthetic::run(&args),
     }
 }

@@ -86,12 +86,13 @@ pub(crate) const LAYERS: [Layer; 8] = [
     },
     Layer {
         name: "xtask",
-        ours: &[],
+        ours: &["ds4-gguf"],
         outside: &[
             "anyhow",
             "cargo_metadata",
             "clap",
             "half",
+            "regex",
             "serde",
             "serde_json",
             "toml",
