@@ -11,8 +11,10 @@ pub enum Item<'a> {
     Unsigned(u64),
     /// `i8`, `i16`, `i32` or `i64`.
     Signed(i64),
-    /// `f32`, widened, or `f64`.
-    Float(f64),
+    /// `f32`.
+    F32(f32),
+    /// `f64`.
+    F64(f64),
     /// A boolean.
     Bool(bool),
     /// A string's bytes.
@@ -27,7 +29,8 @@ impl fmt::Display for Item<'_> {
         match self {
             Self::Unsigned(n) => write!(f, "{n}"),
             Self::Signed(n) => write!(f, "{n}"),
-            Self::Float(n) => write!(f, "{n}"),
+            Self::F32(n) => write!(f, "{n}"),
+            Self::F64(n) => write!(f, "{n}"),
             Self::Bool(b) => write!(f, "{b}"),
             Self::Array(array) => fmt::Display::fmt(array, f),
             Self::String(bytes) => {
@@ -49,7 +52,8 @@ impl Item<'_> {
         match self {
             Self::Unsigned(n) => format!("the integer {n}"),
             Self::Signed(n) => format!("the integer {n}"),
-            Self::Float(n) => format!("the number {n}"),
+            Self::F32(n) => format!("the number {n}"),
+            Self::F64(n) => format!("the number {n}"),
             Self::Bool(b) => format!("the flag {b}"),
             Self::String(bytes) if std::str::from_utf8(bytes).is_ok() => {
                 format!("the string {self}")
@@ -105,7 +109,8 @@ integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64);
 impl<'a> FromValue<'a> for f64 {
     fn from_item(item: Item<'a>) -> Result<Self, Mismatch> {
         match item {
-            Item::Float(n) => Ok(n),
+            Item::F64(n) => Ok(n),
+            Item::F32(n) => Ok(f64::from(n)),
             Item::Unsigned(n) => Ok(n as f64),
             Item::Signed(n) => Ok(n as f64),
             _ => Err(mismatch("a number", &item)),

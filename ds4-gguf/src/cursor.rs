@@ -16,8 +16,10 @@ pub(crate) const MAX_NAME: u64 = 65_535;
 #[derive(Clone, Copy)]
 pub(crate) enum Subject<'a> {
     Header,
+    Keys(u64),
     Key(u64),
     Value(&'a str),
+    Tensors(u64),
     TensorName(u64),
     Tensor(&'a str),
 }
@@ -26,8 +28,10 @@ impl fmt::Display for Subject<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Header => f.write_str("the header"),
+            Self::Keys(count) => write!(f, "metadata of {count} keys"),
             Self::Key(index) => write!(f, "metadata key number {index}"),
             Self::Value(key) => write!(f, "the value of metadata key {}", quoted(key)),
+            Self::Tensors(count) => write!(f, "a table of {count} tensors"),
             Self::TensorName(index) => write!(f, "the name of tensor number {index}"),
             Self::Tensor(name) => write!(f, "the entry of tensor {}", quoted(name)),
         }

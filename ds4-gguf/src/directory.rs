@@ -115,6 +115,7 @@ fn read_version(cursor: &mut Cursor<'_>) -> Result<u32, Malformed> {
 
 fn read_metadata(cursor: &mut Cursor<'_>, file: &Bytes, keys: u64) -> Result<Metadata, Malformed> {
     let mut metadata = Metadata::new();
+    cursor.subject = Subject::Keys(keys);
     // A key of one byte, its type, a value of one byte.
     cursor.expect_items(keys, 8 + 1 + 4 + 1)?;
     for index in 0..keys {
@@ -127,7 +128,6 @@ fn read_metadata(cursor: &mut Cursor<'_>, file: &Bytes, keys: u64) -> Result<Met
             return Err(Malformed::DuplicateKey { key: key.into() });
         }
     }
-    cursor.subject = Subject::Header;
     Ok(metadata)
 }
 
@@ -169,6 +169,7 @@ pub(crate) fn alignment(metadata: &Metadata) -> Result<u64, Malformed> {
 }
 
 fn read_entries(cursor: &mut Cursor<'_>, tensors: u64) -> Result<Vec<Entry>, Malformed> {
+    cursor.subject = Subject::Tensors(tensors);
     // A name of one byte, rank, one dimension, type, offset.
     cursor.expect_items(tensors, 8 + 1 + 4 + 8 + 4 + 8)?;
     let mut entries = Vec::with_capacity(tensors as usize);

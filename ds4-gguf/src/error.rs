@@ -9,15 +9,14 @@ use crate::{RocmFp2Layout, TensorType};
 /// Why a file could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages name every field")]
 pub enum Error {
     /// The operating system said no.
     #[error("cannot read {}: {source}", path.display())]
-    #[expect(missing_docs, reason = "said by the message")]
     Io { path: PathBuf, source: io::Error },
 
     /// The bytes are not a GGUF file this crate can trust.
     #[error("{file}: {fault}")]
-    #[expect(missing_docs, reason = "said by the message")]
     Malformed {
         file: FileName,
         fault: Box<Malformed>,
@@ -25,7 +24,6 @@ pub enum Error {
 
     /// A key that was asked for.
     #[error("metadata has no key {}", quoted(key))]
-    #[expect(missing_docs, reason = "said by the message")]
     MissingKey { key: Box<str> },
 
     /// A key whose value is of another type or out of range.
@@ -33,7 +31,6 @@ pub enum Error {
         "metadata key {} should be {expected}, the file has {found}",
         quoted(key)
     )]
-    #[expect(missing_docs, reason = "said by the message")]
     KeyType {
         key: Box<str>,
         expected: Box<str>,
@@ -42,12 +39,10 @@ pub enum Error {
 
     /// A tensor that was asked for.
     #[error("there is no tensor {}", quoted(name))]
-    #[expect(missing_docs, reason = "said by the message")]
     MissingTensor { name: Box<str> },
 
     /// A row that is not a whole number of blocks, or of a type whose blocks are unknown.
     #[error("a row of {cols} weights cannot be stored as {ty} ({} bytes for each {} weights)", ty.block_bytes(), ty.block_len())]
-    #[expect(missing_docs, reason = "said by the message")]
     Row { ty: TensorType, cols: u64 },
 
     /// A tensor read as numbers of another size than its type's, or at an address those numbers cannot have.
@@ -55,7 +50,6 @@ pub enum Error {
         "tensor {} of type {ty} cannot be viewed as {want}: {why}",
         quoted(name)
     )]
-    #[expect(missing_docs, reason = "said by the message")]
     View {
         name: Box<str>,
         ty: TensorType,
@@ -65,17 +59,14 @@ pub enum Error {
 
     /// A type name that no type has.
     #[error("no tensor type is called {}", quoted(name))]
-    #[expect(missing_docs, reason = "said by the message")]
     TypeName { name: Box<str> },
 
     /// Files of a split model that are not there.
     #[error("a split model of {count} files lacks {}", list(missing))]
-    #[expect(missing_docs, reason = "said by the message")]
     MissingShards { count: u64, missing: Vec<PathBuf> },
 
     /// A file of a split model that does not fit the others.
     #[error("{file}: {key} should be {expected}, found {found}")]
-    #[expect(missing_docs, reason = "said by the message")]
     ShardMismatch {
         file: FileName,
         key: &'static str,
@@ -85,7 +76,6 @@ pub enum Error {
 
     /// Part of a split model whose file name does not say where the other parts are.
     #[error("{file}: part {} of {count}, but the name does not end in `-{:05}-of-{count:05}.gguf`, so the other parts cannot be found", index + 1, index + 1)]
-    #[expect(missing_docs, reason = "said by the message")]
     ShardName {
         file: FileName,
         index: u64,
@@ -99,7 +89,6 @@ pub enum Error {
         quoted(tensor),
         RocmFp2Layout::KEY
     )]
-    #[expect(missing_docs, reason = "said by the message")]
     RocmFp2Disagree {
         tensor: Box<str>,
         single: RocmFp2Layout,
@@ -108,12 +97,10 @@ pub enum Error {
 
     /// Something the writer was asked to write and cannot.
     #[error("cannot write {what}: {why}")]
-    #[expect(missing_docs, reason = "said by the message")]
     Unwritable { what: Box<str>, why: Box<str> },
 
     /// Data that is not what the plan said comes next.
     #[error("the plan has {expected} here, got {found}")]
-    #[expect(missing_docs, reason = "said by the message")]
     OffPlan { expected: Box<str>, found: Box<str> },
 
     /// The sink of a writer failed.

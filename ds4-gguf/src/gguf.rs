@@ -106,6 +106,9 @@ impl Gguf {
     /// # Errors
     /// As [`Self::from_vec`]; [`Error::ShardMismatch`] when the files are not the parts of one model, in order.
     pub fn from_vecs(files: Vec<Vec<u8>>, options: &OpenOptions) -> Result<Self, Error> {
+        if files.is_empty() {
+            return Self::from_vec_with(Vec::new(), options);
+        }
         let shards = files
             .into_iter()
             .enumerate()
@@ -117,7 +120,7 @@ impl Gguf {
         Self::from_parts(shards, options)
     }
 
-    /// Keys and values; of a split model, those of its first file.
+    /// Keys and values; of a split model, those of its first file without the `split.*` keys, since it is whole here.
     pub fn metadata(&self) -> &Metadata {
         &self.0.metadata
     }
@@ -200,20 +203,20 @@ impl Gguf {
         Self::assemble(shards, directories, options)
     }
 
+    /// As [`Self::from_parts`], with the directories already read; there is at least one file.
     fn assemble(
         shards: Vec<Shard>,
         directories: Vec<Directory>,
         options: &OpenOptions,
     ) -> Result<Self, Error> {
-        let Some(first) = directories.first() else {
-            return Err(Malformed::Magic { found: [0; 4] }.within(&FileName::Memory(0)));
-        };
-        let split = shard::count(&first.metadata, &shards[0].file)? > 1 || shards.len() > 1;
+        let first = &directories[0];
+        let split = shards.len() > 1 || shard::count(&first.metadata, &shards[0].file)? > 1;
+        let (version, alignment) = (first.version, first.alignment);
+        let mut metadata = first.metadata.clone();
         if split {
             shard::check(&shards, &directories)?;
+            shard::forget(&mut metadata);
         }
-        let (version, alignment, metadata) =
-            (first.version, first.alignment, first.metadata.clone());
         let mut tensors = Vec::with_capacity(
             directories
                 .iter()

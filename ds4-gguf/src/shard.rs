@@ -114,6 +114,13 @@ fn stem(name: &str, count: u64) -> Option<&str> {
     .then_some(stem)
 }
 
+/// Take out the keys that say which part of a split model a file is: the model is whole once it is open.
+pub(crate) fn forget(metadata: &mut Metadata) {
+    for key in [COUNT, INDEX, TENSORS] {
+        metadata.remove(key);
+    }
+}
+
 /// Every file says what its place implies, and the tables add up.
 pub(crate) fn check(shards: &[Shard], directories: &[Directory]) -> Result<(), Error> {
     let count = shards.len() as u64;

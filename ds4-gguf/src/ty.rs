@@ -183,6 +183,8 @@ tensor_types! {
     Mxfp4 = 39, "MXFP4", 32, 17;
     /// E2M1 codes under E4M3 scales.
     Nvfp4 = 40, "NVFP4", 64, 36;
+    /// One bit, one scale for 128 weights.
+    Q1_0 = 41, "Q1_0", 128, 18;
     /// ROCmFPX, 4 bits, a scale for each 16 weights.
     RocmFp4 = 100, "Q4_0_ROCMFP4", 32, 18;
     /// ROCmFPX, 4 bits, one scale.

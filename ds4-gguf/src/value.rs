@@ -188,8 +188,8 @@ impl Value {
             Self::I16(n) => Item::Signed(i64::from(*n)),
             Self::I32(n) => Item::Signed(i64::from(*n)),
             Self::I64(n) => Item::Signed(*n),
-            Self::F32(n) => Item::Float(f64::from(*n)),
-            Self::F64(n) => Item::Float(*n),
+            Self::F32(n) => Item::F32(*n),
+            Self::F64(n) => Item::F64(*n),
             Self::Bool(b) => Item::Bool(*b),
             Self::String(text) => Item::String(text.as_bytes()),
             Self::Array(array) => Item::Array(array.view()),
@@ -225,10 +225,7 @@ pub(crate) fn encode_string(bytes: &[u8], out: &mut Vec<u8>) {
 impl fmt::Display for Value {
     /// The value on one line; an array shows its first elements and its length.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::F32(n) => write!(f, "{n}"),
-            other => fmt::Display::fmt(&other.item(), f),
-        }
+        fmt::Display::fmt(&self.item(), f)
     }
 }
 
