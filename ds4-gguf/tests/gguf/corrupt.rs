@@ -1,11 +1,8 @@
 //! One broken rule a case: the error names it, and what was expected and found. The same bytes are the fuzz corpus.
 
-mod exercise;
-mod raw;
-
+use crate::exercise::{Outcome, exercise};
+use crate::raw::Raw;
 use ds4_gguf::{Gguf, Limits, Malformed, OpenOptions, TensorType};
-use exercise::{Outcome, exercise};
-use raw::Raw;
 
 /// The name of a case, its bytes, and what is wrong with them; `None` when nothing is.
 type Case = (&'static str, Raw, Option<Malformed>);
@@ -486,7 +483,7 @@ fn cases_called_ok_open_and_the_others_do_not() {
 /// Every prefix of a valid file is a download that was cut off.
 #[test]
 fn a_file_cut_anywhere_before_its_last_tensor_ends_is_refused() {
-    let whole = include_bytes!("data/gguf_py.gguf");
+    let whole = include_bytes!("../data/gguf_py.gguf");
     let end = Gguf::from_vec(whole.to_vec())
         .unwrap()
         .tensors()

@@ -1,14 +1,10 @@
 //! Mutated files: each is opened and used, or refused with an error; none ends the program.
 
-mod exercise;
-mod mutate;
-mod raw;
-
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use exercise::{Outcome, exercise};
-use mutate::{Rng, mutant, seeds};
+use crate::exercise::{Outcome, exercise};
+use crate::mutate::{Rng, mutant, seeds};
 
 /// What `count` mutants did.
 #[derive(Default)]

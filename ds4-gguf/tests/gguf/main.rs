@@ -1,0 +1,13 @@
+//! The crate from outside: files of other writers, files of ours, broken files, split files.
+
+mod corrupt;
+mod exercise;
+mod interop;
+mod mutate;
+mod mutation;
+mod raw;
+mod rocmfp2;
+mod roundtrip;
+#[cfg(feature = "mmap")]
+mod split;
+mod types;
