@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ds4_gguf::{Error, Gguf, Metadata, OpenOptions, Plan, TensorType, Writer};
 
+/// A change to the metadata of a part.
+type Edit = fn(&mut Metadata);
+
 /// Part `index` of a model of `count` files with two tensors each, filled with `index`.
 fn part(index: u16, count: u16, edit: impl FnOnce(&mut Metadata)) -> Vec<u8> {
     let mut metadata = Metadata::new();
@@ -145,7 +148,6 @@ fn a_part_under_another_name_says_that_the_others_cannot_be_found() {
 
 #[test]
 fn parts_that_do_not_belong_together_are_named_with_what_they_should_say() {
-    type Edit = fn(&mut Metadata);
     let cases: [(Edit, &str); 5] = [
         (
             |m| drop(m.set("split.no", 1u16)),
@@ -212,7 +214,7 @@ fn a_count_that_no_model_has_is_refused_and_one_part_is_a_whole_model() {
         let whole = part(0, 1, |metadata| drop(metadata.set("split.count", count)));
         assert_eq!(Gguf::from_vec(whole).unwrap().tensors().len(), 2);
     }
-    let edits: [(fn(&mut Metadata), &str); 2] = [
+    let edits: [(Edit, &str); 2] = [
         (|m| drop(m.set("split.count", 70_000u32)), "70000"),
         (
             |m| drop(m.set("split.count", "three")),
