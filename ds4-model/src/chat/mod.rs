@@ -16,12 +16,16 @@ mod error;
 mod json;
 mod marker;
 mod message;
+mod parse;
 mod render;
 mod think;
 
 pub use dialect::Dialect;
 pub use error::Error;
 pub use message::{Conversation, JsonText, Message, Role, Task, Tool, ToolCall};
+pub use parse::{
+    Delta, Finish, Outcome, ParseOptions, Parsed, Repair, StreamParser, UnclosedThink,
+};
 pub use think::{Effort, EffortTable, MAX_EFFORT_CONTEXT, ThinkMode};
 
 use crate::tokenizer::{Segments, Tokenizer};
@@ -148,5 +152,25 @@ impl ChatFormat {
             Self::V4 => render::render(conversation, &options, EffortTable::V4),
             Self::V4_0731 => render::render(conversation, &options, EffortTable::V4_0731),
         }
+    }
+
+    /// Read a whole answer.
+    ///
+    /// ```
+    /// use ds4_model::chat::{ChatFormat, Finish, ParseOptions};
+    /// let parsed = ChatFormat::V4.parse("2 + 2, easy</think>4", Finish::Stop, &ParseOptions::default());
+    /// assert_eq!((parsed.reasoning.as_deref(), parsed.content.as_str()), (Some("2 + 2, easy"), "4"));
+    /// ```
+    #[must_use]
+    pub fn parse(&self, text: &str, finish: Finish, options: &ParseOptions) -> Parsed {
+        let mut parser = self.stream_parser(options);
+        parser.push(text);
+        parser.finish(finish).1
+    }
+
+    /// A parser for an answer that arrives in pieces.
+    #[must_use]
+    pub fn stream_parser(&self, options: &ParseOptions) -> StreamParser {
+        StreamParser::new(options.clone())
     }
 }
