@@ -13,6 +13,9 @@
 mod dialect;
 mod dsml;
 mod error;
+mod glm;
+#[cfg(feature = "jinja")]
+mod jinja;
 mod json;
 mod marker;
 mod message;
@@ -22,6 +25,8 @@ mod think;
 
 pub use dialect::Dialect;
 pub use error::Error;
+#[cfg(feature = "jinja")]
+pub use jinja::Template;
 pub use message::{Conversation, JsonText, Message, Role, Task, Tool, ToolCall};
 pub use parse::{
     Delta, Finish, Outcome, ParseOptions, Parsed, Repair, StreamParser, UnclosedThink,
@@ -30,15 +35,21 @@ pub use think::{Effort, EffortTable, MAX_EFFORT_CONTEXT, ThinkMode};
 
 use crate::tokenizer::{Segments, Tokenizer};
 use ds4_gguf::Gguf;
+use parse::Markup;
 
 /// How a model wants its conversations.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ChatFormat {
     /// DeepSeek-V4.
     V4,
     /// DeepSeek-V4 from 31 July on: the same, with other texts for the reasoning effort.
     V4_0731,
+    /// GLM-5.2.
+    Glm52,
+    /// Any other: the file's template. Calls in answers stay text, because nobody says how they are written.
+    #[cfg(feature = "jinja")]
+    Jinja(Template),
 }
 
 /// What to render, besides the conversation.
@@ -112,24 +123,60 @@ impl<'a> Facts<'a> {
 }
 
 impl ChatFormat {
-    /// The format of a model.
+    /// The format of a model: by its architecture; else its template; else by its markers.
     ///
     /// # Errors
     /// [`Error::MissingMarkers`] when the vocabulary cannot write the format; it lists all of them.
-    /// [`Error::NoFormat`] when there is none.
+    /// [`Error::NoFormat`] when there is none, [`Error::Template`] when the file's template is none.
     pub fn for_model(facts: &Facts<'_>, tokenizer: &Tokenizer) -> Result<Self, Error> {
-        let missing: Vec<String> = marker::REQUIRED
-            .into_iter()
-            .filter(|m| !tokenizer.has_marker(m))
-            .map(str::to_owned)
-            .collect();
-        if !missing.is_empty() {
-            return Err(Error::MissingMarkers { markers: missing });
-        }
-        Ok(match EffortTable::detect(facts.template, &facts.names) {
+        let missing = |required: &[&str]| -> Vec<String> {
+            required
+                .iter()
+                .filter(|m| !tokenizer.has_marker(m))
+                .map(|&m| m.to_owned())
+                .collect()
+        };
+        let checked = |format, required: &[&str]| match missing(required) {
+            markers if markers.is_empty() => Ok(format),
+            markers => Err(Error::MissingMarkers { markers }),
+        };
+        let v4 = match EffortTable::detect(facts.template, &facts.names) {
             EffortTable::V4 => Self::V4,
             EffortTable::V4_0731 => Self::V4_0731,
-        })
+        };
+        match (facts.architecture, facts.template) {
+            ("deepseek4", _) => checked(v4, &marker::REQUIRED),
+            ("glm-dsa", _) => checked(Self::Glm52, &glm::REQUIRED),
+            #[cfg(feature = "jinja")]
+            (_, Some(template)) => Ok(Self::Jinja(Template::new(template, tokenizer)?)),
+            #[cfg(not(feature = "jinja"))]
+            (_, Some(_)) => Err(Error::NoJinja),
+            _ if missing(&marker::REQUIRED).is_empty() => Ok(v4),
+            _ if missing(&glm::REQUIRED).is_empty() => Ok(Self::Glm52),
+            (architecture, None) => Err(Error::NoFormat {
+                architecture: architecture.to_owned(),
+            }),
+        }
+    }
+
+    /// A short name for people: `v4`, `v4-0731`, `glm-5.2` or `template`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::V4 => "v4",
+            Self::V4_0731 => "v4-0731",
+            Self::Glm52 => "glm-5.2",
+            #[cfg(feature = "jinja")]
+            Self::Jinja(_) => "template",
+        }
+    }
+
+    /// The built-in format of that [`name`](Self::name).
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::V4, Self::V4_0731, Self::Glm52]
+            .into_iter()
+            .find(|format| format.name() == name)
     }
 
     /// The prompt for `conversation`.
@@ -151,6 +198,9 @@ impl ChatFormat {
         match self {
             Self::V4 => render::render(conversation, &options, EffortTable::V4),
             Self::V4_0731 => render::render(conversation, &options, EffortTable::V4_0731),
+            Self::Glm52 => glm::render(conversation, &options),
+            #[cfg(feature = "jinja")]
+            Self::Jinja(template) => template.render(conversation, &options),
         }
     }
 
@@ -171,6 +221,12 @@ impl ChatFormat {
     /// A parser for an answer that arrives in pieces.
     #[must_use]
     pub fn stream_parser(&self, options: &ParseOptions) -> StreamParser {
-        StreamParser::new(options.clone())
+        let markup = match self {
+            Self::V4 | Self::V4_0731 => Markup::Dsml,
+            Self::Glm52 => Markup::Glm,
+            #[cfg(feature = "jinja")]
+            Self::Jinja(_) => Markup::None,
+        };
+        StreamParser::new(markup, options.clone())
     }
 }

@@ -41,6 +41,22 @@ pub enum Effort {
     Max,
 }
 
+impl Effort {
+    /// The word on the wire.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
 /// Context below which [`Effort::Max`] deserves a warning, in tokens.
 pub const MAX_EFFORT_CONTEXT: usize = 393_216;
 

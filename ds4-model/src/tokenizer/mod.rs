@@ -291,6 +291,15 @@ impl Tokenizer {
         self.inner.added.texts()
     }
 
+    /// The first added token in `text` at or after byte `from`: where it starts and ends.
+    #[cfg(feature = "jinja")]
+    pub(crate) fn find_marker(&self, text: &str, from: usize) -> Option<(usize, usize)> {
+        self.inner
+            .added
+            .find(text, from)
+            .map(|(start, end, _)| (start, end))
+    }
+
     /// Whether `token` is a control token, not to be shown to a reader (`<think>` and `｜DSML｜` are not: they structure
     /// the answer and are taken out by its parser).
     #[must_use]

@@ -1,4 +1,4 @@
-//! Inside a block of calls: invokes, parameters, values.
+//! A block of DSML calls: where it begins, invokes, parameters, values.
 //!
 //! ```text
 //! Calls ──invoke──▶ Arguments ──parameter──▶ value ──closer──▶ Arguments ──/invoke──▶ Calls ──/tool_calls──▶ done
@@ -8,25 +8,62 @@
 
 use super::input::{Input, before_beginning};
 use super::tag::{self, Name, Scan, Tag};
-use super::{Finish, Outcome, Repair, Sink};
+use super::{Finish, Outcome, Repair, Sink, Start, Step};
 use crate::chat::json::quote;
 use crate::chat::{Tool, marker};
 
 /// Nested objects; deeper ones are not meant.
 const MAX_DEPTH: usize = 16;
-/// Blanks at the start of a value that may yet be an object; after more it is a string.
+/// Blanks after which a call may yet follow a wrapper, or a parameter make an object of a value.
 const MAX_BLANKS: usize = 256;
 
-/// What a step came to.
-pub(super) enum Step {
-    /// Something was decided.
-    Again,
-    /// More text decides.
-    More,
-    /// The block is over.
-    Done,
-    /// The block cannot be understood, from byte `at` of the undecided text.
-    Malformed { at: usize, expected: &'static str },
+/// How a block that the model means begins.
+pub(super) const OPENING: &str = "<｜DSML｜";
+
+/// Whether a block begins at byte `at`: a wrapper with a call (or its own end) behind it, or a call without one.
+/// Tags without the real mark count when `lookalikes` do, and only at the start of a line.
+pub(super) fn opener(
+    input: &Input,
+    at: usize,
+    lookalikes: bool,
+    at_line_start: bool,
+) -> Scan<Start> {
+    let text = &input.text()[at..];
+    let (tag, len) = match tag::scan(text) {
+        Scan::Is(tag, len) => (tag, len),
+        Scan::No => return Scan::No,
+        Scan::More => return Scan::More,
+    };
+    let has_token = match tag.token_at() {
+        Some(token) if input.is_real(at + token) => true,
+        // The mark, but spelled out in ordinary tokens: somebody talks about it.
+        Some(_) => return Scan::No,
+        None => false,
+    };
+    let counts = has_token || (lookalikes && at_line_start);
+    match tag.name {
+        Name::Block if !tag.closing && counts => {}
+        Name::Invoke if !tag.closing && counts && lookalikes && !tag.mark.is_empty() => {
+            return if tag.attribute("name").is_some() {
+                Scan::Is(Start::Bare, 0)
+            } else {
+                Scan::No
+            };
+        }
+        _ => return Scan::No,
+    }
+    let rest = text[len..].trim_start();
+    let blanks = text.len() - len - rest.len();
+    match tag::scan(rest) {
+        Scan::More if blanks <= MAX_BLANKS => Scan::More,
+        Scan::Is(next, _) if next.name == Name::Invoke && !next.closing => {
+            Scan::Is(Start::Wrapper, len)
+        }
+        Scan::Is(next, _) if next.name == Name::Block && next.closing => {
+            Scan::Is(Start::Wrapper, len)
+        }
+        _ => Scan::No,
+    }
 }
 
 /// A block of calls.
@@ -88,10 +125,10 @@ struct Object {
 }
 
 impl Block {
-    pub(super) fn new(begins: usize, wrapped: bool) -> Self {
+    pub(super) fn new(begins: usize, start: Start) -> Self {
         Self {
             begins,
-            wrapped,
+            wrapped: start == Start::Wrapper,
             state: State::Calls,
             name: String::new(),
             objects: Vec::new(),
