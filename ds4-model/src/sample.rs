@@ -16,7 +16,7 @@
 
 use crate::tokenizer::Token;
 
-/// How tokens are drawn. The state is only the generator's: one value a drawn token.
+/// How tokens are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampler {
     /// 0: the most likely token, always. 1: as the model says. Not a number or negative: 0.
@@ -29,7 +29,10 @@ pub struct Sampler {
     pub min_p: f32,
     /// Tokens of the vocabulary: logits past it are never drawn. `usize::MAX`: all logits count.
     pub vocab_len: usize,
-    rng: Rng,
+    /// Which sequence of random numbers.
+    pub seed: u64,
+    /// How many of them have been used: with `seed`, the whole state.
+    pub used: u64,
 }
 
 /// A drawn token and how likely it was, by the model alone: before temperature and cuts.
@@ -46,7 +49,15 @@ pub struct Sampled {
 impl Default for Sampler {
     /// Greedy.
     fn default() -> Self {
-        Self::seeded(0)
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            vocab_len: usize::MAX,
+            seed: 0,
+            used: 0,
+        }
     }
 }
 
@@ -55,12 +66,8 @@ impl Sampler {
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self {
-            temperature: 0.0,
-            top_k: 0,
-            top_p: 1.0,
-            min_p: 0.0,
-            vocab_len: usize::MAX,
-            rng: Rng::new(seed),
+            seed,
+            ..Self::default()
         }
     }
 
@@ -78,7 +85,7 @@ impl Sampler {
         candidates.keep_min_p(self.min_p);
         candidates.keep_top_p(self.top_p);
         candidates
-            .draw(self.rng.unit())
+            .draw(self.unit())
             .unwrap_or_else(|| greatest(logits))
     }
 
@@ -112,7 +119,7 @@ impl Sampler {
     /// Draw by `probabilities` themselves (for accepting drafts): they need not add up to one.
     pub fn draw(&mut self, probabilities: &[f32]) -> Token {
         let total: f64 = probabilities.iter().map(|&p| weight(p)).sum();
-        let mut left = self.rng.unit() * total;
+        let mut left = self.unit() * total;
         let mut last = 0;
         for (id, &p) in (0..).zip(probabilities) {
             if weight(p) > 0.0 {
@@ -126,9 +133,11 @@ impl Sampler {
         last
     }
 
-    /// The next number of the generator, in `[0, 1)`.
+    /// The next random number, in `[0, 1)`: 53 bits of number `used` of the sequence `seed`.
     pub fn unit(&mut self) -> f64 {
-        self.rng.unit()
+        self.used = self.used.wrapping_add(1);
+        let bits = mix(mix(self.seed).wrapping_add(self.used.wrapping_mul(GOLDEN)));
+        (bits >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn known<'l>(&self, logits: &'l [f32]) -> &'l [f32] {
@@ -279,54 +288,31 @@ fn exp(x: f64) -> f64 {
     sum * power(k / 2) * power(k - k / 2)
 }
 
-/// xoshiro256++ seeded by splitmix64 (Blackman and Vigna, prng.di.unimi.it).
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Rng {
-    state: [u64; 4],
-}
+/// 2⁶⁴ divided by the golden ratio, odd.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl Rng {
-    fn new(seed: u64) -> Self {
-        let mut x = seed;
-        let state = std::array::from_fn(|_| {
-            x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let z = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            z ^ (z >> 31)
-        });
-        Self { state }
-    }
-
-    fn next(&mut self) -> u64 {
-        let [a, b, c, d] = self.state;
-        let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let (c, d) = (c ^ a, d ^ b);
-        self.state = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
-        result
-    }
-
-    /// 53 random bits as a fraction in `[0, 1)`.
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// The output function of splitmix64 (Steele, Lea and Flood 2014): counted inputs become independent-looking numbers.
+fn mix(x: u64) -> u64 {
+    let z = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// First outputs of the authors' C code for the splitmix64-seeded state of seed 0.
+    /// First outputs of the authors' C code from state 0, which counts in steps of the golden ratio.
     #[test]
-    fn splitmix_seeds_as_published() {
-        assert_eq!(
-            Rng::new(0).state,
-            [
-                0xE220_A839_7B1D_CDAF,
-                0x6E78_9E6A_A1B9_65F4,
-                0x06C4_5D18_8009_454F,
-                0xF88B_B8A8_724C_81EC
-            ]
-        );
+    fn numbers_are_mixed_as_published() {
+        let outputs: Vec<u64> = (1..=4u64).map(|n| mix(n.wrapping_mul(GOLDEN))).collect();
+        let published = [
+            0xE220_A839_7B1D_CDAF,
+            0x6E78_9E6A_A1B9_65F4,
+            0x06C4_5D18_8009_454F,
+            0xF88B_B8A8_724C_81EC,
+        ];
+        assert_eq!(outputs, published);
     }
 
     #[test]

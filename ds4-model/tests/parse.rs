@@ -407,8 +407,7 @@ fn call() -> impl Strategy<Value = ToolCall> {
     let value = leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::btree_map("[a-z]{1,3}", inner, 0..3)
-                .prop_map(|m| Value::from_iter(m)),
+            prop::collection::btree_map("[a-z]{1,3}", inner, 0..3).prop_map(Value::from_iter),
         ]
     });
     let arguments = prop::collection::btree_map("[a-z_é]{1,6}", value, 0..4);

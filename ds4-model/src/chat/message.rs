@@ -171,6 +171,12 @@ impl From<Vec<Message>> for Conversation {
     }
 }
 
+impl From<Message> for Conversation {
+    fn from(message: Message) -> Self {
+        vec![message].into()
+    }
+}
+
 impl From<&[Message]> for Conversation {
     fn from(messages: &[Message]) -> Self {
         messages.to_vec().into()

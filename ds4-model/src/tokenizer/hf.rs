@@ -21,6 +21,18 @@ pub(super) struct Definition {
 struct AddedToken {
     id: Token,
     content: String,
+    #[serde(default)]
+    special: bool,
+}
+
+impl AddedToken {
+    fn kind(&self) -> Kind {
+        if self.special {
+            Kind::Control
+        } else {
+            Kind::of_added(&self.content)
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -111,7 +123,7 @@ impl Definition {
             let added = self
                 .added_tokens
                 .iter()
-                .map(|t| (t.id, t.content.as_str(), Kind::of_added(&t.content)));
+                .map(|t| (t.id, t.content.as_str(), t.kind()));
             self.model
                 .vocab
                 .iter()

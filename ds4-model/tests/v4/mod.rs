@@ -1,4 +1,4 @@
-//! The real tokenizer and the golden files, each read once.
+//! The real tokenizer, read once.
 
 use ds4_model::Tokenizer;
 use std::io::Read as _;
@@ -21,9 +21,4 @@ pub(crate) fn definition() -> &'static str {
 pub(crate) fn tokenizer() -> &'static Tokenizer {
     static TOKENIZER: OnceLock<Tokenizer> = OnceLock::new();
     TOKENIZER.get_or_init(|| Tokenizer::from_hf_json(definition()).unwrap())
-}
-
-/// A golden file, parsed.
-pub(crate) fn golden<T: serde::de::DeserializeOwned>(json: &str) -> T {
-    serde_json::from_str(json).unwrap()
 }
