@@ -187,9 +187,13 @@ fn log_sum_exp(logits: &[f32]) -> f64 {
 
 /// Tokens that may still be drawn, with weights relative to the likeliest; sorted once a cut needs it.
 struct Candidates {
-    /// Logits divided by temperature, minus their maximum.
     tokens: Vec<(Token, f64)>,
     sorted: bool,
+}
+
+/// Likeliest first, the lowest id of equals.
+fn by_weight(a: &(Token, f64), b: &(Token, f64)) -> std::cmp::Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }
 
 impl Candidates {
@@ -199,12 +203,12 @@ impl Candidates {
             .zip(logits)
             .filter_map(|(id, &logit)| {
                 // An infinite logit beats everything; among several of them chances are equal.
-                let gap = if logit == max {
-                    0.0
-                } else {
-                    (f64::from(logit) - f64::from(max)) / f64::from(temperature)
+                let gap = match logit == max {
+                    true => 0.0,
+                    false => (f64::from(logit) - f64::from(max)) / f64::from(temperature),
                 };
-                (gap > IMPOSSIBLE).then_some((id, gap))
+                let weight = exp(gap);
+                (weight > 0.0).then_some((id, weight))
             })
             .collect();
         Self {
@@ -213,18 +217,20 @@ impl Candidates {
         }
     }
 
+    fn total(&self) -> f64 {
+        self.tokens.iter().map(|(_, weight)| weight).sum()
+    }
+
     fn sort(&mut self) {
         if !self.sorted {
-            self.tokens
-                .sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            self.tokens.sort_unstable_by(by_weight);
             self.sorted = true;
         }
     }
 
     fn keep_top(&mut self, k: usize) {
         if k > 0 && k < self.tokens.len() {
-            self.tokens
-                .select_nth_unstable_by(k - 1, |a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            self.tokens.select_nth_unstable_by(k - 1, by_weight);
             self.tokens.truncate(k);
             self.sort();
         }
@@ -233,18 +239,22 @@ impl Candidates {
     fn keep_min_p(&mut self, p: f32) {
         if p > 0.0 {
             let p = f64::from(p.min(1.0));
-            self.tokens.retain(|&(_, gap)| exp(gap) >= p);
+            self.tokens.retain(|&(_, weight)| weight >= p);
         }
     }
 
     fn keep_top_p(&mut self, p: f32) {
         if p < 1.0 {
+            let (p, total) = (f64::from(p.max(0.0)), self.total());
+            // All tokens below this share together have less than 1 − p: what is kept lies above, and only that is
+            // sorted. Half of it, so that rounding cannot matter.
+            let share = 0.5 * (1.0 - p) * total / self.tokens.len().max(1) as f64;
+            self.tokens.retain(|&(_, weight)| weight >= share);
             self.sort();
-            let total: f64 = self.tokens.iter().map(|&(_, gap)| exp(gap)).sum();
             let mut sum = 0.0;
-            let enough = self.tokens.iter().position(|&(_, gap)| {
-                sum += exp(gap);
-                sum >= f64::from(p) * total
+            let enough = self.tokens.iter().position(|(_, weight)| {
+                sum += weight;
+                sum >= p * total
             });
             self.tokens
                 .truncate(enough.map_or(self.tokens.len(), |at| at + 1));
@@ -252,10 +262,9 @@ impl Candidates {
     }
 
     fn draw(&self, unit: f64) -> Option<Token> {
-        let total: f64 = self.tokens.iter().map(|&(_, gap)| exp(gap)).sum();
-        let mut left = unit * total;
-        for &(id, gap) in &self.tokens {
-            left -= exp(gap);
+        let mut left = unit * self.total();
+        for &(id, weight) in &self.tokens {
+            left -= weight;
             if left < 0.0 {
                 return Some(id);
             }
@@ -264,26 +273,33 @@ impl Candidates {
     }
 }
 
-/// `e` to a power below this is less than 2⁻¹⁰⁷⁴ of the likeliest token: never drawn.
-const IMPOSSIBLE: f64 = -744.0;
+/// `1 / n!`.
+const INVERSE_FACTORIALS: [f64; 14] = {
+    let mut table = [1.0; 14];
+    let mut n = 1;
+    while n < table.len() {
+        table[n] = table[n - 1] / n as f64;
+        n += 1;
+    }
+    table
+};
 
-/// `eˣ` for `x ≤ 0`, the same bits on every platform: `2ᵏ · eʳ` with `|r| ≤ ln 2 / 2` and a Taylor sum of 14 terms
-/// (relative error below 1e-15).
+/// `eˣ` for `x ≤ 0`, the same bits on every platform: `2ᵏ · eʳ` with `|r| ≤ ln 2 / 2` and a Taylor sum of 14 terms, whose
+/// rest is below `0.35¹⁴ / 14! = 5e-18`. NaN gives 0.
 fn exp(x: f64) -> f64 {
-    if x <= IMPOSSIBLE {
+    // Below this the result is less than 2⁻¹⁰⁷⁴.
+    if x.is_nan() || x <= -744.0 {
         return 0.0;
     }
     let k = (x * std::f64::consts::LOG2_E).round();
     // ln 2 in two parts, so that k · ln 2 is exact enough to subtract.
     let r = (x - k * 6.931_471_803_691_238e-1) - k * 1.908_214_929_270_587_7e-10;
-    let mut sum = 1.0;
-    for n in (1..=14).rev() {
-        sum = 1.0 + r * sum / f64::from(n);
-    }
+    let sum = INVERSE_FACTORIALS
+        .iter()
+        .rev()
+        .fold(0.0, |sum, c| sum * r + c);
     // Two steps, because 2ᵏ alone may be too small for a normal number.
-    let power = |k: i32| {
-        f64::from_bits(u64::try_from(1023 + k).expect("k is above -540 in each half") << 52)
-    };
+    let power = |k: i32| f64::from_bits(((1023 + k) as u64) << 52);
     let k = k as i32;
     sum * power(k / 2) * power(k - k / 2)
 }

@@ -222,10 +222,10 @@ impl ChatFormat {
     #[must_use]
     pub fn stream_parser(&self, options: &ParseOptions) -> StreamParser {
         let markup = match self {
-            Self::V4 | Self::V4_0731 => Markup::Dsml,
-            Self::Glm52 => Markup::Glm,
+            Self::V4 | Self::V4_0731 => Some(Markup::Dsml),
+            Self::Glm52 => Some(Markup::Glm),
             #[cfg(feature = "jinja")]
-            Self::Jinja(_) => Markup::None,
+            Self::Jinja(_) => None,
         };
         StreamParser::new(markup, options.clone())
     }

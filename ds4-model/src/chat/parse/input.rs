@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 /// Undecided text, and where its control tokens are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Input {
+    /// Text that arrived; the first `from` bytes are decided.
     text: String,
-    /// Bytes taken before `text`.
-    taken: usize,
+    from: usize,
+    /// Bytes dropped before `text`.
+    dropped: usize,
     /// Where control tokens begin, in bytes of the whole; only kept when they are evidence.
     markers: VecDeque<usize>,
     evidence: bool,
@@ -23,38 +25,46 @@ impl Input {
 
     pub(super) fn push(&mut self, text: &str, is_marker: bool) {
         if self.evidence && is_marker {
-            self.markers.push_back(self.taken + self.text.len());
+            self.markers.push_back(self.dropped + self.text.len());
         }
         self.text.push_str(text);
     }
 
     /// The undecided text.
     pub(super) fn text(&self) -> &str {
-        &self.text
+        &self.text[self.from..]
     }
 
     /// Bytes of the whole before the undecided text.
     pub(super) fn offset(&self) -> usize {
-        self.taken
+        self.dropped + self.from
     }
 
     /// Whether what stands at byte `at` of the undecided text may count as a control token.
     pub(super) fn is_real(&self, at: usize) -> bool {
-        !self.evidence || self.markers.contains(&(self.taken + at))
+        !self.evidence || self.markers.contains(&(self.offset() + at))
     }
 
     /// Take the first `len` bytes.
     pub(super) fn take(&mut self, len: usize) -> String {
-        self.taken += len;
-        while self.markers.front().is_some_and(|&at| at < self.taken) {
+        let taken = self.text()[..len].to_owned();
+        self.from += len;
+        let offset = self.offset();
+        while self.markers.front().is_some_and(|&at| at < offset) {
             self.markers.pop_front();
         }
-        self.text.drain(..len).collect()
+        // Dropped only by halves, so that every byte moves a constant number of times.
+        if 2 * self.from > self.text.len() {
+            self.text.drain(..self.from);
+            self.dropped = offset;
+            self.from = 0;
+        }
+        taken
     }
 
     /// Take blanks.
     pub(super) fn skip_blanks(&mut self) {
-        let blanks = self.text.len() - self.text.trim_start().len();
+        let blanks = self.text().len() - self.text().trim_start().len();
         self.take(blanks);
     }
 }

@@ -200,17 +200,14 @@ pub(super) enum Markup {
     Dsml,
     /// GLM's.
     Glm,
-    /// Not known.
-    None,
 }
 
 impl Markup {
     /// How a block that the model means begins.
-    fn opening(self) -> Option<&'static str> {
+    fn opening(self) -> &'static str {
         match self {
-            Self::Dsml => Some(dsml::OPENING),
-            Self::Glm => Some(glm::OPENING),
-            Self::None => None,
+            Self::Dsml => dsml::OPENING,
+            Self::Glm => glm::OPENING,
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::chat::{ThinkMode, marker};
 /// Reads an answer while it arrives.
 #[derive(Clone, Debug)]
 pub struct StreamParser {
-    markup: Markup,
+    /// `None`: calls are not told from text.
+    markup: Option<Markup>,
     options: ParseOptions,
     input: Input,
     state: State,
@@ -33,7 +34,7 @@ enum State {
 }
 
 impl StreamParser {
-    pub(in crate::chat) fn new(markup: Markup, options: ParseOptions) -> Self {
+    pub(in crate::chat) fn new(markup: Option<Markup>, options: ParseOptions) -> Self {
         let thinking = options.think.is_on();
         let mut sink = Sink::default();
         sink.parsed.reasoning = thinking.then(String::new);
@@ -78,8 +79,7 @@ impl StreamParser {
             State::Content | State::After => {
                 let text = self.input.text().trim_start();
                 self.markup
-                    .opening()
-                    .is_some_and(|opening| text.starts_with(opening))
+                    .is_some_and(|markup| text.starts_with(markup.opening()))
             }
             State::Reasoning | State::Broken => false,
         }
@@ -189,7 +189,7 @@ impl StreamParser {
                     self.sink.repair(Repair::MissingWrapper);
                 }
                 self.state = match self.markup {
-                    Markup::Glm => State::Glm(Box::new(glm::Call::new(begins))),
+                    Some(Markup::Glm) => State::Glm(Box::new(glm::Call::new(begins))),
                     _ => State::Dsml(Box::new(dsml::Block::new(begins, start))),
                 };
                 true
@@ -199,12 +199,12 @@ impl StreamParser {
 
     fn opener(&self, at: usize) -> Scan<Start> {
         match self.markup {
-            Markup::Dsml => {
+            Some(Markup::Dsml) => {
                 let lookalikes = !self.options.tools.is_empty();
                 dsml::opener(&self.input, at, lookalikes, self.at_line_start(at))
             }
-            Markup::Glm => glm::opener(&self.input, at),
-            Markup::None => Scan::No,
+            Some(Markup::Glm) => glm::opener(&self.input, at),
+            None => Scan::No,
         }
     }
 
@@ -229,7 +229,7 @@ impl StreamParser {
     /// Held-back text is content, unless it is the torn beginning of a block.
     fn finish_content(&mut self, finish: Finish) {
         let text = self.input.text();
-        let opening = self.markup.opening();
+        let opening = self.markup.map(Markup::opening);
         let torn = text.find('<').zip(opening).filter(|&(at, opening)| {
             let rest = &text[at..];
             let begun = rest.starts_with(opening) || (rest.len() > 1 && opening.starts_with(rest));
