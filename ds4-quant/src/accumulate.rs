@@ -42,10 +42,6 @@ pub(crate) enum Scale {
     /// `w[i] = d[i/16] · q[i]`
     Halves([f32; 2]),
     /// `w[i] = d · q[i] − offset`
-    #[expect(
-        dead_code,
-        reason = "the affine layout of ROCmFP2 is the only format of this kind"
-    )]
     Affine { d: f32, offset: f32 },
 }
 

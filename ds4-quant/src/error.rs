@@ -78,6 +78,16 @@ pub enum Error {
     #[expect(missing_docs, reason = "said by the message")]
     MissingImportance { ty: TensorType },
 
+    /// An importance below zero.
+    #[error("importance of column {column} is {value}; it must not be negative")]
+    #[expect(missing_docs, reason = "said by the message")]
+    NegativeImportance { column: usize, value: f32 },
+
+    /// Weights so large that no scale of the type reaches them.
+    #[error("block {block}: the weights are too large for {ty}")]
+    #[expect(missing_docs, reason = "said by the message")]
+    OutOfRange { ty: TensorType, block: usize },
+
     /// The worker threads could not be started.
     #[error("cannot start {threads} worker threads: {reason}")]
     #[expect(missing_docs, reason = "said by the message")]

@@ -33,15 +33,18 @@ mod accumulate;
 mod activations;
 mod codebook;
 mod codec;
+mod encode;
 mod error;
 mod format;
 mod matmul;
 mod matrix;
 mod pool;
+mod search;
 mod simd;
 
 pub use activations::{Activations, Precision};
 pub use codec::{Codec, codec};
+pub use encode::encode_rows;
 pub use error::Error;
 pub use matmul::{Job, matmul, matmul_many};
 pub use matrix::Matrix;

@@ -41,6 +41,34 @@ pub(crate) fn ue4m3(byte: u8) -> f32 {
     f32::from_le_bytes(UE4M3[usize::from(byte)])
 }
 
+/// The first of some scale bytes that stands for no value: only 0..=0x7e do.
+pub(crate) fn invalid_ue4m3(bytes: &[u8]) -> Option<u8> {
+    bytes.iter().copied().find(|&byte| byte > 0x7e)
+}
+
+/// The scale byte in 1..=0x7e whose value is nearest to `x`, the lower one at a midpoint; 0 where `x` is not positive.
+pub(crate) fn nearest_ue4m3(x: f32) -> u8 {
+    if x <= 0.0 || x.is_nan() {
+        return 0;
+    }
+    // The first byte in 1..=0x7e that is at least x, or the last.
+    let (mut at_least, mut end) = (1, 0x7e);
+    while at_least < end {
+        let middle = (at_least + end) / 2;
+        if ue4m3(middle) < x {
+            at_least = middle + 1
+        } else {
+            end = middle
+        }
+    }
+    let below = if at_least > 1 { at_least - 1 } else { 1 };
+    if x - ue4m3(below) <= ue4m3(at_least) - x {
+        below
+    } else {
+        at_least
+    }
+}
+
 /// `q` with the signs of one sign byte: bit j negates element j.
 pub(crate) fn signed<const N: usize>(point: &[u8; N], signs: u8) -> [i8; N] {
     std::array::from_fn(|j| {
@@ -88,6 +116,25 @@ mod tests {
         for (s, &byte) in SIGNS.iter().enumerate() {
             assert_eq!(usize::from(byte & 127), s);
             assert_eq!(byte.count_ones() % 2, 0);
+        }
+    }
+
+    #[test]
+    fn the_nearest_scale_byte_is_the_lower_one_at_a_midpoint() {
+        assert_eq!(
+            (
+                nearest_ue4m3(0.0),
+                nearest_ue4m3(-1.0),
+                nearest_ue4m3(f32::NAN)
+            ),
+            (0, 0, 0)
+        );
+        assert_eq!((nearest_ue4m3(1e-30), nearest_ue4m3(1e30)), (1, 0x7e));
+        for byte in 1..0x7e {
+            let (here, next) = (ue4m3(byte), ue4m3(byte + 1));
+            assert_eq!(nearest_ue4m3(here), byte);
+            assert_eq!(nearest_ue4m3((here + next) / 2.0), byte);
+            assert_eq!(nearest_ue4m3(((here + next) / 2.0).next_up()), byte + 1);
         }
     }
 

@@ -11,10 +11,10 @@ use ds4_gguf::TensorType;
 use half::{bf16, f16};
 
 use crate::accumulate::FloatChains;
-use crate::{Activations, Codec, Error};
+use crate::{Activations, Codec, Error, encode};
 
 macro_rules! float_codec {
-    ($(#[doc = $doc:literal])+ $name:ident, $bytes:literal, $to_f32:expr, $from_f32:expr) => {
+    ($(#[doc = $doc:literal])+ $name:ident, $bytes:literal, $to_f32:expr) => {
         $(#[doc = $doc])+
         pub(crate) struct $name;
 
@@ -44,13 +44,13 @@ macro_rules! float_codec {
                 Ok(())
             }
 
-            /// Rounds to nearest even; `importance` changes nothing.
-            fn encode(&self, row: &[f32], _: Option<&[f32]>, blocks: &mut [u8]) -> Result<(), Error> {
-                Self::numbers("weights to encode", blocks.len(), row.len())?;
-                for (b, &w) in blocks.as_chunks_mut().0.iter_mut().zip(row) {
-                    *b = $from_f32(w);
-                }
-                Ok(())
+            fn encode(
+                &self,
+                row: &[f32],
+                importance: Option<&[f32]>,
+                blocks: &mut [u8],
+            ) -> Result<(), Error> {
+                encode::encode_row(TensorType::$name, row, importance, blocks)
             }
 
             fn dot(&self, blocks: &[u8], x: &Activations, row: usize) -> f32 {
@@ -72,13 +72,13 @@ macro_rules! float_codec {
 
 float_codec!(
     /// IEEE single precision.
-    F32, 4, f32::from_le_bytes, f32::to_le_bytes
+    F32, 4, f32::from_le_bytes
 );
 float_codec!(
     /// IEEE half precision.
-    F16, 2, |b| f16::from_le_bytes(b).to_f32(), |w| f16::from_f32(w).to_le_bytes()
+    F16, 2, |b| f16::from_le_bytes(b).to_f32()
 );
 float_codec!(
     /// The upper half of an IEEE single.
-    Bf16, 2, |b| bf16::from_le_bytes(b).to_f32(), |w| bf16::from_f32(w).to_le_bytes()
+    Bf16, 2, |b| bf16::from_le_bytes(b).to_f32()
 );

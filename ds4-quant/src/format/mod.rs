@@ -18,6 +18,12 @@ pub(crate) mod q4_k;
 pub(crate) mod q5_k;
 pub(crate) mod q6_k;
 pub(crate) mod q8_0;
+pub(crate) mod rocmfp2;
+pub(crate) mod rocmfp3;
+pub(crate) mod rocmfp4;
+pub(crate) mod rocmfp6;
+pub(crate) mod rocmfp8;
+pub(crate) mod rocmi4;
 
 use crate::Codec;
 use packed::Packed;
@@ -43,4 +49,13 @@ pub(crate) static CODECS: &[&dyn Codec] = &[
     &Packed::<iq4_xs::BlockIq4Xs>::CODEC,
     &Packed::<mxfp4::BlockMxfp4>::CODEC,
     &Packed::<nvfp4::BlockNvfp4>::CODEC,
+    &Packed::<rocmfp2::BlockS40>::CODEC,
+    &Packed::<rocmfp2::BlockTwoScale>::CODEC,
+    &Packed::<rocmfp2::BlockAffine>::CODEC,
+    &Packed::<rocmfp3::BlockRocmFp3>::CODEC,
+    &Packed::<rocmfp4::BlockRocmFp4>::CODEC,
+    &Packed::<rocmfp4::BlockRocmFp4Fast>::CODEC,
+    &Packed::<rocmfp6::BlockRocmFp6>::CODEC,
+    &Packed::<rocmfp8::BlockRocmFp8>::CODEC,
+    &Packed::<rocmi4::BlockRocmI4>::CODEC,
 ];

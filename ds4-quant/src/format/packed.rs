@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use ds4_gguf::TensorType;
 
 use crate::accumulate::{FloatChains, SmallBlock, SuperBlock, small_row, super_row};
-use crate::{Activations, Codec, Error, Precision};
+use crate::{Activations, Codec, Error, Precision, encode};
 
 /// One block of a packed format: plain bytes of alignment 1, so any range of a mapped file can be viewed as blocks.
 pub(crate) trait Block: Pod + Send + Sync {
@@ -19,12 +19,6 @@ pub(crate) trait Block: Pod + Send + Sync {
 
     /// Expand to `out`: `[LEN]`.
     fn decode(&self, out: &mut [f32]);
-
-    /// See [`Codec::encode`]; lengths are already checked.
-    fn encode(row: &[f32], importance: Option<&[f32]>, blocks: &mut [Self]) -> Result<(), Error> {
-        let _ = (row, importance, blocks);
-        Err(Error::DecodeOnly { ty: Self::TY })
-    }
 
     /// The first scale byte that the format forbids.
     fn invalid_scale(&self) -> Option<u8> {
@@ -87,17 +81,7 @@ impl<B: Block> Codec for Packed<B> {
         importance: Option<&[f32]>,
         blocks: &mut [u8],
     ) -> Result<(), Error> {
-        Self::blocks("weights to encode", blocks, row.len())?;
-        if let Some(a) = importance
-            && a.len() != row.len()
-        {
-            return Err(Error::Length {
-                what: "importance of columns",
-                got: a.len(),
-                want: row.len(),
-            });
-        }
-        B::encode(row, importance, bytemuck::cast_slice_mut(blocks))
+        encode::encode_row(B::TY, row, importance, blocks)
     }
 
     fn validate(&self, blocks: &[u8]) -> Result<(), Error> {

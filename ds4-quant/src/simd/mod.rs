@@ -1,5 +1,7 @@
 //! Kernels: some rows of a matrix with all rows of activations.
 
+pub(crate) mod lanes;
+
 use crate::{Activations, Matrix, codec};
 
 /// `y[t][r] = Σ w[r, i]·x[t, i]`.

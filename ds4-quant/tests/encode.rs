@@ -1,0 +1,357 @@
+//! Encoders against the reference encoders' blocks: equal bytes, or a lower error.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ds4_gguf::TensorType;
+use ds4_quant::{Codec, Error, Pool, codec, encode_rows};
+use serde_json::Value;
+
+const COLS: usize = 1024;
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+fn manifest() -> Value {
+    serde_json::from_slice(&fs::read(data().join("manifest.json")).unwrap()).unwrap()
+}
+
+fn bytes(entry: &Value) -> Vec<u8> {
+    fs::read(data().join(entry["file"].as_str().unwrap())).unwrap()
+}
+
+fn f32s(entry: &Value) -> Vec<f32> {
+    bytes(entry)
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| f32::from_le_bytes(*b))
+        .collect()
+}
+
+fn f64s(entry: &Value) -> Vec<f64> {
+    entry
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|x| x.as_f64().unwrap())
+        .collect()
+}
+
+fn known(ty: TensorType) -> &'static dyn Codec {
+    codec(ty).unwrap_or_else(|| panic!("no codec for {ty}"))
+}
+
+/// What a row's error is measured by: as the manifest has it for the type and the case.
+enum Measure {
+    /// `sqrt(mean d²)`
+    Rmse,
+    /// `sqrt(Σ a·d² / Σ a)`
+    Weighted,
+    /// `Σ w·d²` with the weights of the ROCmFPX search.
+    Objective,
+}
+
+fn error(measure: &Measure, x: &[f32], y: &[f32], importance: Option<&[f32]>) -> f64 {
+    let square = |i: usize| (f64::from(x[i]) - f64::from(y[i])).powi(2);
+    let a = |i: usize| importance.map_or(1.0, |a| f64::from(a[i]));
+    let mean = x.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() / x.len() as f64;
+    let all = 0..x.len();
+    match measure {
+        Measure::Rmse => (all.map(square).sum::<f64>() / x.len() as f64).sqrt(),
+        Measure::Weighted => {
+            let sum: f64 = all.clone().map(|i| a(i) * square(i)).sum();
+            (sum / all.map(a).sum::<f64>()).sqrt()
+        }
+        Measure::Objective if importance.is_none() => all.map(square).sum(),
+        Measure::Objective => all
+            .map(|i| a(i) * (mean + f64::from(x[i]).powi(2)).sqrt() * square(i))
+            .sum(),
+    }
+}
+
+/// Type, case, and of the twelve golden rows how many have equal bytes and how many a lower error.
+const TABLE: &[(TensorType, &str, &str, usize, usize)] = &[
+    (TensorType::F16, "F16", "quant", 12, 0),
+    (TensorType::Bf16, "BF16", "quant", 12, 0),
+    (TensorType::Q4_0, "Q4_0", "quant_noim", 12, 0),
+    (TensorType::Q4_0, "Q4_0", "quant_im", 12, 0),
+    (TensorType::Q8_0, "Q8_0", "quant_noim", 12, 0),
+    (TensorType::Q8_0, "Q8_0", "quant_im", 12, 0),
+    (TensorType::Q2K, "Q2_K", "quant_noim", 12, 0),
+    (TensorType::Q2K, "Q2_K", "quant_im", 12, 0),
+    (TensorType::Q3K, "Q3_K", "quant_noim", 12, 0),
+    (TensorType::Q3K, "Q3_K", "quant_im", 12, 0),
+    (TensorType::Q4K, "Q4_K", "quant_noim", 12, 0),
+    (TensorType::Q4K, "Q4_K", "quant_im", 12, 0),
+    (TensorType::Q5K, "Q5_K", "quant_noim", 12, 0),
+    (TensorType::Q5K, "Q5_K", "quant_im", 12, 0),
+    (TensorType::Q6K, "Q6_K", "quant_noim", 12, 0),
+    (TensorType::Q6K, "Q6_K", "quant_im", 12, 0),
+    (TensorType::Iq2Xxs, "IQ2_XXS", "quant_im1", 12, 0),
+    (TensorType::Iq2Xxs, "IQ2_XXS", "quant_im", 12, 0),
+    (TensorType::Iq2Xs, "IQ2_XS", "quant_im1", 12, 0),
+    (TensorType::Iq2Xs, "IQ2_XS", "quant_im", 12, 0),
+    (TensorType::Iq2S, "IQ2_S", "quant_noim", 12, 0),
+    (TensorType::Iq2S, "IQ2_S", "quant_im", 12, 0),
+    (TensorType::Iq3Xxs, "IQ3_XXS", "quant_noim", 12, 0),
+    (TensorType::Iq3Xxs, "IQ3_XXS", "quant_im", 12, 0),
+    // The reference puts what follows a group of zeros into the place of that group; the sparse row has such groups.
+    (TensorType::Iq3S, "IQ3_S", "quant_noim", 11, 1),
+    (TensorType::Iq3S, "IQ3_S", "quant_im", 11, 1),
+    (TensorType::Iq4Nl, "IQ4_NL", "quant_noim", 12, 0),
+    (TensorType::Iq4Nl, "IQ4_NL", "quant_im", 12, 0),
+    (TensorType::Iq4Xs, "IQ4_XS", "quant_noim", 12, 0),
+    (TensorType::Iq4Xs, "IQ4_XS", "quant_im", 12, 0),
+    (TensorType::Mxfp4, "MXFP4", "quant_noim", 12, 0),
+    (TensorType::Mxfp4, "MXFP4", "quant_im", 12, 0),
+    (TensorType::Nvfp4, "NVFP4", "quant_noim", 12, 0),
+    (TensorType::Nvfp4, "NVFP4", "quant_im", 12, 0),
+    (TensorType::RocmFp4, "Q4_0_ROCMFP4", "quant_noim", 12, 0),
+    (TensorType::RocmFp4, "Q4_0_ROCMFP4", "quant_im", 12, 0),
+    (
+        TensorType::RocmFp4Fast,
+        "Q4_0_ROCMFP4_FAST",
+        "quant_noim",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp4Fast,
+        "Q4_0_ROCMFP4_FAST",
+        "quant_im",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp6,
+        "Q6_0_ROCMFPX__sym",
+        "quant_noim",
+        12,
+        0,
+    ),
+    (TensorType::RocmFp6, "Q6_0_ROCMFPX__sym", "quant_im", 12, 0),
+    // The reference does not search this type without importance.
+    (TensorType::RocmFp8, "Q8_0_ROCMFPX", "quant_noim", 8, 4),
+    (TensorType::RocmFp8, "Q8_0_ROCMFPX", "quant_im", 12, 0),
+    (TensorType::RocmFp3, "Q3_0_ROCMFPX", "quant_noim", 12, 0),
+    (TensorType::RocmFp3, "Q3_0_ROCMFPX", "quant_im", 12, 0),
+    (
+        TensorType::RocmFp2S40,
+        "Q2_0_ROCMFPX__s40",
+        "quant_noim",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp2S40,
+        "Q2_0_ROCMFPX__s40",
+        "quant_im",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp2TwoScale,
+        "Q2_0_ROCMFP2__two_scale",
+        "quant_noim",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp2TwoScale,
+        "Q2_0_ROCMFP2__two_scale",
+        "quant_im",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp2Affine,
+        "Q2_0_ROCMFP2__affine",
+        "quant_noim",
+        12,
+        0,
+    ),
+    (
+        TensorType::RocmFp2Affine,
+        "Q2_0_ROCMFP2__affine",
+        "quant_im",
+        12,
+        0,
+    ),
+];
+
+#[test]
+fn golden_rows_have_the_reference_bytes_or_a_lower_error() {
+    let manifest = manifest();
+    let rows = f32s(&manifest["inputs"]["rows"]);
+    let imatrix = f32s(&manifest["inputs"]["imatrix"]);
+    for &(ty, name, case, want_equal, want_lower) in TABLE {
+        let entry = &manifest["types"][name][case];
+        let importance = match case {
+            "quant_im" => Some(&imatrix[..]),
+            "quant_im1" => Some(&[1.0; COLS][..]),
+            _ => None,
+        };
+        let want = bytes(entry);
+        let row_bytes = want.len() / 12;
+        let (mut equal, mut lower) = (0, 0);
+        for (r, (x, want)) in rows.chunks(COLS).zip(want.chunks(row_bytes)).enumerate() {
+            let mut got = vec![0xa5; row_bytes];
+            known(ty).encode(x, importance, &mut got).unwrap();
+            if got == want {
+                equal += 1;
+                continue;
+            }
+            let (measure, key) = match (entry["objective"].is_null(), case) {
+                (false, _) => (Measure::Objective, "objective"),
+                (true, "quant_im") => (Measure::Weighted, "wrmse"),
+                (true, _) => (Measure::Rmse, "rmse"),
+            };
+            let mut y = [0.0; COLS];
+            known(ty).decode(&got, &mut y).unwrap();
+            let (got, want) = (error(&measure, x, &y, importance), f64s(&entry[key])[r]);
+            assert!(
+                got <= want * (1.0 + 1e-6),
+                "{name} {case} row {r}: {key} {got}, stored {want}"
+            );
+            lower += 1;
+        }
+        assert_eq!(
+            (equal, lower),
+            (want_equal, want_lower),
+            "{name} {case}: (equal, lower)"
+        );
+    }
+}
+
+#[test]
+fn every_golden_encoding_is_in_the_table() {
+    let manifest = manifest();
+    for (name, entry) in manifest["types"].as_object().unwrap() {
+        // What would write code 32 of ROCmFP6 is not written here.
+        if name == "Q6_0_ROCMFPX__asym" {
+            continue;
+        }
+        for case in ["quant", "quant_noim", "quant_im", "quant_im1"] {
+            let listed = TABLE.iter().any(|row| row.1 == name && row.2 == case);
+            assert_eq!(listed, !entry[case].is_null(), "{name} {case}");
+        }
+    }
+}
+
+#[test]
+fn mxfp4_requantized_to_q2_k_is_decoded_and_encoded() {
+    let manifest = manifest();
+    let entry = &manifest["requant_mxfp4_q2k"];
+    let packed = bytes(&manifest["types"]["MXFP4"]["quant_noim"]);
+    let mut x = vec![0.0; 12 * COLS];
+    known(TensorType::Mxfp4).decode(&packed, &mut x).unwrap();
+    let imatrix = f32s(&manifest["inputs"]["imatrix"]);
+    for (case, importance) in [("noim", None), ("im", Some(&imatrix[..]))] {
+        let want = bytes(&entry[case]);
+        let mut got = vec![0; want.len()];
+        let pool = Pool::new(1).unwrap();
+        encode_rows(&pool, TensorType::Q2K, COLS, &x, importance, &mut got).unwrap();
+        assert!(got == want, "{case}");
+    }
+}
+
+#[test]
+fn what_cannot_be_encoded_is_named() {
+    let encode = |ty: TensorType, x: &[f32], a: Option<&[f32]>| {
+        let mut blocks = vec![0; x.len() / ty.block_len() * ty.block_bytes()];
+        known(ty).encode(x, a, &mut blocks)
+    };
+    let x = [0.5; 512];
+    for ty in [TensorType::Iq2Xxs, TensorType::Iq2Xs] {
+        assert_eq!(encode(ty, &x, None), Err(Error::MissingImportance { ty }));
+    }
+    let ty = TensorType::Q2K;
+    let mut bad = x;
+    bad[300] = f32::INFINITY;
+    let found = Err(Error::NonFinite {
+        what: "weight",
+        index: 300,
+        value: f32::INFINITY,
+    });
+    assert_eq!(encode(ty, &bad, None), found);
+    let mut a = x;
+    a[7] = -1.0;
+    let found = Err(Error::NegativeImportance {
+        column: 7,
+        value: -1.0,
+    });
+    assert_eq!(encode(ty, &x, Some(&a)), found);
+    a[7] = f32::NEG_INFINITY;
+    let found = Err(Error::NonFinite {
+        what: "importance of column",
+        index: 7,
+        value: f32::NEG_INFINITY,
+    });
+    assert_eq!(encode(ty, &x, Some(&a)), found);
+    assert_eq!(
+        encode(ty, &x[..300], None),
+        Err(Error::Cols {
+            ty,
+            cols: 300,
+            block: 256
+        })
+    );
+    let found = Err(Error::Length {
+        what: "importance of columns",
+        got: 256,
+        want: 512,
+    });
+    assert_eq!(encode(ty, &x, Some(&x[..256])), found);
+    let mut large = x;
+    large[256] = 1e30;
+    for ty in [
+        TensorType::Q8_0,
+        TensorType::Q2K,
+        TensorType::Q6K,
+        TensorType::F16,
+        TensorType::RocmFp3,
+        TensorType::RocmFp2Affine,
+    ] {
+        let found = Err(Error::OutOfRange {
+            ty,
+            block: 256 / ty.block_len(),
+        });
+        assert_eq!(encode(ty, &large, None), found);
+    }
+}
+
+#[test]
+fn errors_of_a_matrix_count_from_its_start() {
+    let mut x = vec![0.25; 4 * 256];
+    x[3 * 256 + 5] = f32::NAN;
+    x[2 * 256 + 9] = f32::NEG_INFINITY;
+    let mut blocks = vec![0; 4 * 84];
+    for threads in [1, 3] {
+        let pool = Pool::new(threads).unwrap();
+        let found = encode_rows(&pool, TensorType::Q2K, 256, &x, None, &mut blocks);
+        let index = 2 * 256 + 9;
+        let want = Error::NonFinite {
+            what: "weight",
+            index,
+            value: f32::NEG_INFINITY,
+        };
+        assert_eq!(found, Err(want));
+    }
+    x.fill(0.25);
+    x[2 * 256] = 1e30;
+    let pool = Pool::new(2).unwrap();
+    let found = encode_rows(&pool, TensorType::Q8_0, 256, &x, None, &mut [0; 4 * 8 * 34]);
+    assert_eq!(
+        found,
+        Err(Error::OutOfRange {
+            ty: TensorType::Q8_0,
+            block: 16
+        })
+    );
+}
