@@ -1,0 +1,74 @@
+//! What can go wrong between a file and an answer.
+
+use crate::config::ConfigError;
+use crate::exec::ExecError;
+use crate::graph::GraphError;
+use crate::snapshot::SnapshotError;
+use crate::weights::WeightsError;
+
+/// Any error of this crate's engine and sessions.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read as GGUF.
+    #[error(transparent)]
+    Gguf(#[from] ds4_gguf::Error),
+    /// The metadata describe a model this engine cannot run.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Tensors are missing, misshapen or of an unsupported type.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The recorded graph breaks its own rules: a defect of this crate.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A step failed.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// The file's tokenizer cannot be used.
+    #[error(transparent)]
+    Tokenizer(#[from] crate::tokenizer::Error),
+    /// A conversation cannot be rendered, or an answer not parsed.
+    #[error(transparent)]
+    Chat(#[from] crate::chat::Error),
+    /// A snapshot cannot be written or restored.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    /// The timeline would outgrow the context.
+    #[error("{wanted} tokens do not fit the context of {limit}; raise the context or shorten the prompt")]
+    Context {
+        /// Tokens the timeline would have.
+        wanted: usize,
+        /// Tokens it may have.
+        limit: usize,
+    },
+    /// A rewind to a length the session never had.
+    #[error("cannot rewind to {wanted} tokens, the session has {have}")]
+    Rewind {
+        /// Length asked for.
+        wanted: usize,
+        /// Length of the timeline.
+        have: usize,
+    },
+    /// A generation was started on a session without logits.
+    #[error("the session has no logits to draw from; give it a prompt with `sync` first")]
+    NoLogits,
+    /// An option has a value nothing can be done with.
+    #[error("option `{option}` is {found}, expected {expected}")]
+    Option {
+        /// Name of the field of [`Options`](crate::Options).
+        option: &'static str,
+        /// Its value.
+        found: usize,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// The caller stopped a prefill; the session holds what was computed so far.
+    #[error("stopped after {done} of {total} tokens")]
+    Stopped {
+        /// Tokens computed in this call.
+        done: usize,
+        /// Tokens asked for.
+        total: usize,
+    },
+}

@@ -1,0 +1,33 @@
+//! Watching values by name while a graph runs: per-layer goldens, dumps, curiosity.
+
+use crate::graph::NodeName;
+
+/// A value handed to a [`Tap`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Values<'a> {
+    /// Numbers, row-major.
+    F32(&'a [f32]),
+    /// Indices, row-major; −1 = unused.
+    I32(&'a [i32]),
+}
+
+/// Sees named values as they are computed.
+pub trait Tap {
+    /// Whether [`Tap::see`] should be called for this value; asked for every value of every step.
+    fn wants(&self, name: &NodeName) -> bool;
+
+    /// A value of the step, `[rows, cols]` row-major; `position` is that of the step's first token.
+    fn see(&mut self, name: &NodeName, position: u32, rows: usize, values: Values<'_>);
+}
+
+/// Sees nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTap;
+
+impl Tap for NoTap {
+    fn wants(&self, _: &NodeName) -> bool {
+        false
+    }
+
+    fn see(&mut self, _: &NodeName, _: u32, _: usize, _: Values<'_>) {}
+}

@@ -1,0 +1,293 @@
+//! One timeline: tokens, what the model remembers of them, and the logits after the last.
+
+use std::ops::ControlFlow;
+
+use crate::engine::{Engine, Shared};
+use crate::error::Error;
+use crate::exec::{CopyDir, NoTap, StateSet, Step, Tap, Token};
+use crate::graph::{Keep, StateId, StateKind};
+
+/// Which logits of a run are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logits {
+    /// None: the tokens only extend the timeline.
+    None,
+    /// Those after the last token.
+    Last,
+    /// Those after every token.
+    All,
+}
+
+/// What [`Session::sync`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reused {
+    /// Tokens whose state was already there.
+    pub reused: usize,
+    /// Tokens computed.
+    pub computed: usize,
+}
+
+/// State rows kept aside at some length, so that a later rewind need not start from the beginning.
+struct Checkpoint {
+    len: usize,
+    rings: Vec<(StateId, usize, Vec<f32>)>,
+}
+
+/// Checkpoints kept, oldest dropped first.
+const CHECKPOINTS: usize = 4;
+/// Tokens between checkpoints inside a long prompt.
+const CHECKPOINT_EVERY: usize = 4096;
+
+/// One timeline. `Send`, used by one thread at a time. Dropping it frees its memory.
+pub struct Session {
+    engine: Engine,
+    set: Option<StateSet>,
+    timeline: Vec<Token>,
+    logits: Vec<f32>,
+    /// Positions below this have been written to the rings at some time.
+    written: usize,
+    /// Length at which the rings were last restored; they hold nothing older than that length needed.
+    base: usize,
+    checkpoints: Vec<Checkpoint>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: Engine) -> Result<Self, Error> {
+        let shared = engine.shared();
+        let set = shared.executor().new_state(shared.graph.states(), shared.options.prefill_rows)?;
+        let (timeline, logits, checkpoints) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { engine, set: Some(set), timeline, logits, written: 0, base: 0, checkpoints })
+    }
+
+    /// The engine this session belongs to.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Tokens so far.
+    pub fn tokens(&self) -> &[Token] {
+        &self.timeline
+    }
+
+    /// Logits after the last token, `[vocab]`; empty when they have not been computed (new, rewound, restored session).
+    pub fn logits(&self) -> &[f32] {
+        &self.logits
+    }
+
+    /// Make the timeline equal to `tokens`, keeping the common prefix and computing the rest; afterwards
+    /// [`Session::logits`] are those after the last token.
+    ///
+    /// # Errors
+    /// [`Error::Context`], or [`Error::Exec`] with the timeline as long as it got.
+    pub fn sync(&mut self, tokens: &[Token]) -> Result<Reused, Error> {
+        self.sync_with(tokens, &mut |_, _| ControlFlow::Continue(()))
+    }
+
+    /// As [`Session::sync`]; `progress(done, total)` is called after every step and may stop the work.
+    ///
+    /// # Errors
+    /// As for [`Session::sync`], and [`Error::Stopped`].
+    pub fn sync_with(
+        &mut self,
+        tokens: &[Token],
+        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Reused, Error> {
+        self.fits(tokens.len())?;
+        let common = self.timeline.iter().zip(tokens).take_while(|(a, b)| a == b).count();
+        let done = common == tokens.len() && common == self.timeline.len() && !self.logits.is_empty();
+        if done || tokens.is_empty() {
+            self.rewind(tokens.len())?;
+            return Ok(Reused { reused: tokens.len(), computed: 0 });
+        }
+        // The last token is computed again when everything is known but the logits.
+        let keep = common.min(tokens.len() - 1);
+        self.rewind(keep)?;
+        self.extend(&tokens[keep..], Logits::Last, &mut NoTap, &mut |_| {}, progress)?;
+        self.remember()?;
+        Ok(Reused { reused: keep, computed: tokens.len() - keep })
+    }
+
+    /// Append one token; afterwards [`Session::logits`] are those after it.
+    ///
+    /// # Errors
+    /// [`Error::Context`] when the context is full, [`Error::Exec`].
+    pub fn push(&mut self, token: Token) -> Result<(), Error> {
+        self.run(&[token], Logits::Last, &mut NoTap, &mut |_| {})
+    }
+
+    /// Append tokens, with every choice open: which logits (`rows` sees them step by step, `[n, vocab]`), and a tap on
+    /// intermediate values.
+    ///
+    /// # Errors
+    /// As for [`Session::sync`].
+    pub fn run(
+        &mut self,
+        tokens: &[Token],
+        want: Logits,
+        tap: &mut dyn Tap,
+        rows: &mut dyn FnMut(&[f32]),
+    ) -> Result<(), Error> {
+        self.fits(self.timeline.len() + tokens.len())?;
+        self.extend(tokens, want, tap, rows, &mut |_, _| ControlFlow::Continue(()))
+    }
+
+    /// Go back to the first `len` tokens, exactly. Near the end this is free; further back, the tokens since the last
+    /// checkpoint before `len` are computed again. The logits are gone afterwards, unless nothing changed.
+    ///
+    /// # Errors
+    /// [`Error::Rewind`] when the timeline is shorter, [`Error::Exec`].
+    pub fn rewind(&mut self, len: usize) -> Result<(), Error> {
+        let have = self.timeline.len();
+        if len > have {
+            return Err(Error::Rewind { wanted: len, have });
+        }
+        if len == have {
+            return Ok(());
+        }
+        self.logits.clear();
+        self.checkpoints.retain(|c| c.len <= len);
+        if self.holds(len) {
+            self.timeline.truncate(len);
+            return Ok(());
+        }
+        let again = self.timeline[..len].to_vec();
+        let from = match self.checkpoints.last() {
+            Some(checkpoint) => {
+                let mut executor = self.engine.shared().executor();
+                let set = self.set.as_ref().expect("present until drop");
+                for (id, first, rows) in &checkpoint.rings {
+                    executor.copy_state(set, *id, *first, CopyDir::In(rows))?;
+                }
+                checkpoint.len
+            }
+            None => 0,
+        };
+        self.timeline.truncate(from);
+        // The rings now hold rows of this checkpoint and of nothing later.
+        (self.written, self.base) = (from, from);
+        self.extend(&again[from..], Logits::None, &mut NoTap, &mut |_| {}, &mut |_, _| ControlFlow::Continue(()))
+    }
+
+    pub(crate) fn set(&self) -> &StateSet {
+        self.set.as_ref().expect("present until drop")
+    }
+
+    /// Take over a restored timeline; its state rows have been copied in.
+    pub(crate) fn restored(&mut self, tokens: Vec<Token>, logits: Vec<f32>) {
+        (self.written, self.base) = (tokens.len(), tokens.len());
+        self.timeline = tokens;
+        self.logits = logits;
+        self.checkpoints.clear();
+    }
+
+    fn fits(&self, wanted: usize) -> Result<(), Error> {
+        let limit = self.engine.context();
+        if wanted > limit { Err(Error::Context { wanted, limit }) } else { Ok(()) }
+    }
+
+    fn extend(
+        &mut self,
+        tokens: &[Token],
+        want: Logits,
+        tap: &mut dyn Tap,
+        rows: &mut dyn FnMut(&[f32]),
+        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let most = self.engine.options().prefill_rows;
+        let vocab = self.engine.config().vocab;
+        let total = tokens.len();
+        let mut done = 0;
+        self.logits.clear();
+        for chunk in tokens.chunks(most) {
+            let last = done + chunk.len() == total;
+            let head_row = match want {
+                Logits::All => 0,
+                Logits::Last if last => chunk.len() - 1,
+                _ => chunk.len(),
+            };
+            let step = Step::new(self.timeline.len() as u32, chunk.len() as u32, head_row as u32);
+            // Even a step that fails may have written its rows.
+            self.written = self.written.max(self.timeline.len() + chunk.len());
+            {
+                let shared: &Shared = self.engine.shared();
+                let mut executor = shared.executor();
+                let plan = shared.plan(&mut executor, chunk.len(), want == Logits::All)?;
+                let set = self.set.as_ref().expect("present until drop");
+                let logits = executor.run(plan, set, &step, chunk, tap)?;
+                if want != Logits::None && last {
+                    self.logits.extend_from_slice(&logits[logits.len() - vocab..]);
+                }
+                if !logits.is_empty() {
+                    rows(logits);
+                }
+            }
+            let before = self.timeline.len();
+            self.timeline.extend_from_slice(chunk);
+            done += chunk.len();
+            if !last && before / CHECKPOINT_EVERY != self.timeline.len() / CHECKPOINT_EVERY {
+                self.remember()?;
+            }
+            if progress(done, total).is_break() && !last {
+                return Err(Error::Stopped { done, total });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rings still hold every row that a timeline of `len` tokens needs.
+    fn holds(&self, len: usize) -> bool {
+        let step = self.engine.options().prefill_rows;
+        self.rings().all(|(_, keep)| {
+            let overwritten = self.written.saturating_sub(keep.most() as usize + step);
+            let oldest = overwritten.max(keep.first(self.base as u32) as usize);
+            let first = keep.first(len as u32) as usize;
+            first == len || first >= oldest
+        })
+    }
+
+    fn rings(&self) -> impl Iterator<Item = (StateId, Keep)> {
+        self.engine.graph().states().specs.iter().enumerate().filter_map(|(i, spec)| match spec.kind {
+            StateKind::Ring { keep } => Some((StateId(i as u32), keep)),
+            StateKind::Windows { .. } => None,
+        })
+    }
+
+    /// Keep aside what a rewind to the present length would need.
+    fn remember(&mut self) -> Result<(), Error> {
+        let len = self.timeline.len();
+        if self.checkpoints.last().is_some_and(|c| c.len == len) {
+            return Ok(());
+        }
+        let layout = self.engine.graph().states();
+        let mut executor = self.engine.shared().executor();
+        let mut rings = Vec::new();
+        for (id, keep) in self.rings() {
+            let first = keep.first(len as u32) as usize;
+            let mut rows = vec![0.0; (len - first) * layout.spec(id).cols as usize];
+            executor.copy_state(self.set(), id, first, CopyDir::Out(&mut rows))?;
+            rings.push((id, first, rows));
+        }
+        drop(executor);
+        if self.checkpoints.len() == CHECKPOINTS {
+            self.checkpoints.remove(0);
+        }
+        self.checkpoints.push(Checkpoint { len, rings });
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(set) = self.set.take() {
+            self.engine.shared().executor().free_state(set);
+        }
+    }
+}
+
+const _: fn() = || {
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    send::<Session>();
+    send::<Engine>();
+    sync::<Engine>();
+};

@@ -1,0 +1,300 @@
+//! A session on disk: tokens and state rows, checked before anything is taken over.
+//!
+//! ```text
+//! 0   magic "DS4SNAP\0"            8 bytes
+//! 8   version                      u32 = 1
+//! 12  fingerprint of the model     u64
+//! 20  tokens n                     u32
+//! 24  logits stored                u32: 0 or the vocabulary
+//! 28  tokens                       n × u32
+//!     logits                       f32
+//!     for each state: the rows that a timeline of n tokens needs, f32
+//!     CRC-32 of everything before  u32
+//! ```
+//! All numbers are little endian. A layout change raises the version.
+
+use std::io::{self, Read, Write};
+
+use ds4_gguf::Gguf;
+
+use crate::arch::deepseek4::CacheRounding;
+use crate::error::Error;
+use crate::exec::{CopyDir, Token};
+use crate::graph::{Graph, StateId, StateKind};
+use crate::session::Session;
+
+const MAGIC: &[u8; 8] = b"DS4SNAP\0";
+const VERSION: u32 = 1;
+/// Rows are moved in pieces of about this many f32, so that memory stays bounded.
+const PIECE: usize = 1 << 16;
+
+/// Why a snapshot cannot be written or taken over. The session is unchanged after a failed load.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// Reading or writing failed.
+    #[error("snapshot cannot be read or written")]
+    Io(#[from] io::Error),
+    /// The bytes are no snapshot.
+    #[error("not a snapshot: it starts with {found:02x?}")]
+    Magic {
+        /// First eight bytes.
+        found: [u8; 8],
+    },
+    /// The snapshot was written in another layout.
+    #[error("snapshot version is {found}, expected {VERSION}")]
+    Version {
+        /// Version in the file.
+        found: u32,
+    },
+    /// The snapshot belongs to another model, or to other rounding of cached rows.
+    #[error("snapshot belongs to model {found:016x}, this model is {expected:016x}")]
+    Model {
+        /// Fingerprint in the file.
+        found: u64,
+        /// Fingerprint of the open model.
+        expected: u64,
+    },
+    /// More tokens than the context holds.
+    #[error("snapshot has {found} tokens, the context holds {limit}")]
+    Tokens {
+        /// Tokens in the file.
+        found: usize,
+        /// Tokens of the context.
+        limit: usize,
+    },
+    /// A field has a value that no writer produces.
+    #[error("snapshot field `{field}` is {found}, expected {expected}")]
+    Field {
+        /// Name of the field.
+        field: &'static str,
+        /// Value in the file.
+        found: u32,
+        /// Value wanted.
+        expected: u32,
+    },
+    /// The checksum does not match: the bytes were damaged.
+    #[error("snapshot checksum is {found:08x}, expected {expected:08x}")]
+    Checksum {
+        /// Checksum in the file.
+        found: u32,
+        /// Checksum of what was read.
+        expected: u32,
+    },
+}
+
+/// What a snapshot must agree on with the model it is loaded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// Hash of the tensor directory, of the graph's states, and of the first bytes of some tensors.
+    ///
+    /// Reading all weights would cost a minute; a different fine-tune of the same recipe differs in almost every block.
+    pub(crate) fn of(gguf: &Gguf, graph: &Graph, rounding: CacheRounding) -> Self {
+        const SAMPLED: usize = 48;
+        const SAMPLE_BYTES: usize = 1024;
+        let mut hash = Fnv::default();
+        let tensors = gguf.tensors();
+        for info in tensors {
+            hash.write(info.name.as_bytes());
+            hash.write(&info.ty.id().to_le_bytes());
+            info.dims.as_slice().iter().for_each(|d| hash.write(&d.to_le_bytes()));
+        }
+        for index in (0..tensors.len()).step_by(tensors.len().div_ceil(SAMPLED).max(1)) {
+            let bytes = gguf.tensor_at(index).bytes;
+            hash.write(&bytes[..bytes.len().min(SAMPLE_BYTES)]);
+        }
+        for spec in &graph.states().specs {
+            hash.write(spec.name.as_bytes());
+            hash.write(&spec.cols.to_le_bytes());
+        }
+        hash.write(&[match rounding {
+            CacheRounding::Reference => 0,
+            CacheRounding::None => 1,
+        }]);
+        Self(hash.0)
+    }
+
+    /// As a number.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+/// FNV-1a, 64 bits: stable over versions and machines; no defence against intent, and none is needed.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+impl Session {
+    /// Write the timeline and its state. Returns the bytes written.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`] when `out` fails.
+    pub fn save(&self, out: &mut impl Write) -> Result<u64, Error> {
+        let mut out = Summed::new(out);
+        let tokens = self.tokens();
+        out.put(MAGIC)?;
+        out.put(&VERSION.to_le_bytes())?;
+        out.put(&self.engine().shared().fingerprint.0.to_le_bytes())?;
+        out.put(&(tokens.len() as u32).to_le_bytes())?;
+        out.put(&(self.logits().len() as u32).to_le_bytes())?;
+        tokens.iter().try_for_each(|t| out.put(&t.to_le_bytes()))?;
+        self.logits().iter().try_for_each(|l| out.put(&l.to_le_bytes()))?;
+        for piece in pieces(self, tokens.len()) {
+            let mut rows = vec![0.0; piece.rows * piece.cols];
+            let mut executor = self.engine().shared().executor();
+            executor.copy_state(self.set(), piece.id, piece.first, CopyDir::Out(&mut rows))?;
+            drop(executor);
+            rows.iter().try_for_each(|v| out.put(&v.to_le_bytes()))?;
+        }
+        let crc = out.crc.clone().finalize();
+        out.put(&crc.to_le_bytes())?;
+        Ok(out.bytes)
+    }
+
+    /// Replace the timeline by one written by [`Session::save`], of the same model.
+    ///
+    /// # Errors
+    /// [`Error::Snapshot`] says what is wrong with the bytes; the session is then as it was.
+    pub fn load(&mut self, from: &mut impl Read) -> Result<(), Error> {
+        let loaded = self.read(from)?;
+        // From here only memory can fail; the timeline is empty then, and the session still usable.
+        self.restored(Vec::new(), Vec::new());
+        let mut executor = self.engine().shared().executor();
+        for (piece, rows) in &loaded.rows {
+            executor.copy_state(self.set(), piece.id, piece.first, CopyDir::In(rows))?;
+        }
+        drop(executor);
+        self.restored(loaded.tokens, loaded.logits);
+        Ok(())
+    }
+
+    fn read(&self, from: &mut impl Read) -> Result<Loaded, SnapshotError> {
+        let mut from = Summed::new(from);
+        let magic: [u8; 8] = from.get()?;
+        if magic != *MAGIC {
+            return Err(SnapshotError::Magic { found: magic });
+        }
+        let version = u32::from_le_bytes(from.get()?);
+        if version != VERSION {
+            return Err(SnapshotError::Version { found: version });
+        }
+        let (found, expected) = (u64::from_le_bytes(from.get()?), self.engine().shared().fingerprint.0);
+        if found != expected {
+            return Err(SnapshotError::Model { found, expected });
+        }
+        let (count, logits) = (u32::from_le_bytes(from.get()?), u32::from_le_bytes(from.get()?));
+        let (found, limit) = (count as usize, self.engine().context());
+        if found > limit {
+            return Err(SnapshotError::Tokens { found, limit });
+        }
+        let vocab = self.engine().config().vocab as u32;
+        if logits != 0 && logits != vocab {
+            return Err(SnapshotError::Field { field: "logits", found: logits, expected: vocab });
+        }
+        // Buffers grow as bytes arrive: a short file cannot ask for more memory than it has bytes.
+        let tokens = from.numbers(found, Token::from_le_bytes)?;
+        if let Some(&token) = tokens.iter().find(|&&t| t >= vocab) {
+            return Err(SnapshotError::Field { field: "token", found: token, expected: vocab - 1 });
+        }
+        let logits = from.numbers(logits as usize, f32::from_le_bytes)?;
+        let mut rows = Vec::new();
+        for piece in pieces(self, found) {
+            let values = from.numbers(piece.rows * piece.cols, f32::from_le_bytes)?;
+            rows.push((piece, values));
+        }
+        let expected = from.crc.clone().finalize();
+        let found = u32::from_le_bytes(from.get()?);
+        match found == expected {
+            true => Ok(Loaded { tokens, logits, rows }),
+            false => Err(SnapshotError::Checksum { found, expected }),
+        }
+    }
+}
+
+struct Loaded {
+    tokens: Vec<Token>,
+    logits: Vec<f32>,
+    rows: Vec<(Piece, Vec<f32>)>,
+}
+
+/// Some rows of one state.
+struct Piece {
+    id: StateId,
+    first: usize,
+    rows: usize,
+    cols: usize,
+}
+
+/// The rows that a timeline of `len` tokens needs, in pieces of bounded size.
+fn pieces(session: &Session, len: usize) -> impl Iterator<Item = Piece> {
+    let specs = session.engine().graph().states().specs.iter().enumerate();
+    specs.flat_map(move |(i, spec)| {
+        let (first, end) = match spec.kind {
+            StateKind::Ring { keep } => (keep.first(len as u32) as usize, len),
+            StateKind::Windows { ratio } => (0, len / ratio as usize),
+        };
+        let (id, cols) = (StateId(i as u32), spec.cols as usize);
+        let step = (PIECE / cols).max(1);
+        (first..end).step_by(step).map(move |first| Piece { id, first, rows: step.min(end - first), cols })
+    })
+}
+
+/// A stream with a running checksum.
+struct Summed<T> {
+    inner: T,
+    crc: crc32fast::Hasher,
+    bytes: u64,
+}
+
+impl<T> Summed<T> {
+    fn new(inner: T) -> Self {
+        Self { inner, crc: crc32fast::Hasher::new(), bytes: 0 }
+    }
+}
+
+impl<W: Write> Summed<&mut W> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.inner.write_all(bytes)?;
+        self.crc.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+impl<R: Read> Summed<&mut R> {
+    fn get<const N: usize>(&mut self) -> Result<[u8; N], SnapshotError> {
+        let mut bytes = [0; N];
+        self.inner.read_exact(&mut bytes)?;
+        self.crc.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn numbers<T>(&mut self, count: usize, decode: fn([u8; 4]) -> T) -> Result<Vec<T>, SnapshotError> {
+        let mut out = Vec::new();
+        let mut buffer = [0; 4096];
+        let mut left = count * 4;
+        while left > 0 {
+            let bytes = &mut buffer[..left.min(4096)];
+            self.inner.read_exact(bytes)?;
+            self.crc.update(bytes);
+            out.extend(bytes.chunks_exact(4).map(|b| decode([b[0], b[1], b[2], b[3]])));
+            left -= bytes.len();
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,194 @@
+//! Tensor names to typed handles, every shape checked before anything runs.
+//!
+//! Matrices stay packed in the file's mapping; vectors (norms, biases, sinks) are decoded once to f32.
+//! All problems of a file are reported in one error, so that a user sees the whole list and not the first line of it.
+
+mod deepseek4;
+mod load;
+mod names;
+
+use std::fmt;
+
+pub use deepseek4::{Compressor, Hyper, Indexer, Layer, Model, Selection};
+use ds4_gguf::{Gguf, TensorType};
+use ds4_quant::Matrix;
+
+/// Handle of a packed matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixId(u32);
+
+/// Handle of a decoded f32 vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VectorId(u32);
+
+/// Handle of an integer table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TableId(u32);
+
+/// One packed matrix, or a stack of `slices` equal ones (experts).
+#[derive(Clone, Debug)]
+pub struct MatrixInfo {
+    /// Tensor name in the file.
+    pub name: Box<str>,
+    /// Packed type.
+    pub ty: TensorType,
+    /// Output rows of one slice.
+    pub rows: usize,
+    /// Input columns.
+    pub cols: usize,
+    /// Experts; 1 for a plain matrix.
+    pub slices: usize,
+    /// Index into [`Gguf::tensors`].
+    tensor: usize,
+}
+
+impl MatrixInfo {
+    /// Bytes of one slice.
+    pub fn slice_bytes(&self) -> usize {
+        self.cols / self.ty.block_len() * self.ty.block_bytes() * self.rows
+    }
+}
+
+/// All weights of one model: the open file, and handles into it.
+pub struct Weights {
+    gguf: Gguf,
+    matrices: Vec<MatrixInfo>,
+    vectors: Vec<Box<[f32]>>,
+    tables: Vec<Box<[i32]>>,
+    /// Tensors of the file that the model does not use (draft layers, vision parts, …).
+    unused: Vec<Box<str>>,
+}
+
+impl Weights {
+    /// The file behind the weights.
+    pub fn gguf(&self) -> &Gguf {
+        &self.gguf
+    }
+
+    /// Name, type and shape of a matrix.
+    pub fn info(&self, id: MatrixId) -> &MatrixInfo {
+        &self.matrices[id.0 as usize]
+    }
+
+    /// A plain matrix `[rows, cols]`, or all slices of a stack as one tall matrix.
+    pub fn matrix(&self, id: MatrixId) -> Matrix<'_> {
+        let info = self.info(id);
+        let rows = info.rows * info.slices;
+        Matrix { ty: info.ty, rows, cols: info.cols, bytes: self.gguf.tensor_at(info.tensor).bytes }
+    }
+
+    /// Slice `index` of a stack of experts, `[rows, cols]`.
+    ///
+    /// # Panics
+    /// When `index` is not below the number of slices; routers are checked when the model loads.
+    pub fn slice(&self, id: MatrixId, index: usize) -> Matrix<'_> {
+        let info = self.info(id);
+        let bytes = info.slice_bytes();
+        let all = self.gguf.tensor_at(info.tensor).bytes;
+        Matrix { ty: info.ty, rows: info.rows, cols: info.cols, bytes: &all[index * bytes..(index + 1) * bytes] }
+    }
+
+    /// A decoded vector.
+    pub fn vector(&self, id: VectorId) -> &[f32] {
+        &self.vectors[id.0 as usize]
+    }
+
+    /// An integer table, row-major.
+    pub fn table(&self, id: TableId) -> &[i32] {
+        &self.tables[id.0 as usize]
+    }
+
+    /// Every packed matrix of the model, in loading order.
+    pub fn matrices(&self) -> impl Iterator<Item = (MatrixId, &MatrixInfo)> {
+        self.matrices.iter().enumerate().map(|(i, info)| (MatrixId(i as u32), info))
+    }
+
+    /// Names of tensors in the file that this model does not use.
+    pub fn unused(&self) -> &[Box<str>] {
+        &self.unused
+    }
+}
+
+impl fmt::Debug for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Weights")
+            .field("path", &self.gguf.path())
+            .field("matrices", &self.matrices.len())
+            .field("vectors", &self.vectors.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One thing wrong with the tensors of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// No tensor of this name, nor of an older spelling.
+    Missing {
+        /// Expected name.
+        tensor: Box<str>,
+    },
+    /// The dimensions are not those the configuration asks for.
+    Shape {
+        /// Tensor name in the file.
+        tensor: Box<str>,
+        /// Dimensions in the file, `ne` order.
+        found: Box<str>,
+        /// Dimensions wanted, `ne` order.
+        expected: Box<str>,
+    },
+    /// This engine has no arithmetic for the type in this place.
+    Type {
+        /// Tensor name in the file.
+        tensor: Box<str>,
+        /// Type in the file.
+        found: Box<str>,
+        /// Types that would do.
+        expected: Box<str>,
+    },
+    /// A value inside the tensor is out of range.
+    Content {
+        /// Tensor name in the file.
+        tensor: Box<str>,
+        /// Index of the first bad value.
+        index: usize,
+        /// What was found.
+        found: Box<str>,
+        /// What would be accepted.
+        expected: Box<str>,
+    },
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Missing { tensor } => write!(f, "`{tensor}` is missing"),
+            Problem::Shape { tensor, found, expected } => write!(f, "`{tensor}` is {found}, expected {expected}"),
+            Problem::Type { tensor, found, expected } => {
+                write!(f, "`{tensor}` has type {found}, expected {expected}")
+            }
+            Problem::Content { tensor, index, found, expected } => {
+                write!(f, "`{tensor}`[{index}] is {found}, expected {expected}")
+            }
+        }
+    }
+}
+
+/// Everything wrong with the tensors of one file; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightsError {
+    /// All problems, in loading order.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for WeightsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of the model's tensors cannot be used:", self.problems.len())?;
+        for problem in &self.problems {
+            write!(f, "\n  {problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WeightsError {}
