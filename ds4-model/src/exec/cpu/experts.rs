@@ -100,7 +100,7 @@ pub(super) fn run(
     matmul_many(pool, &mut jobs)?;
 
     let up = &scratch.up;
-    pool.for_each_chunk(&mut scratch.gate, width, |pair, gate| {
+    pool.for_chunks(&mut scratch.gate, width, |pair, gate| {
         swiglu(gate, &up[pair * width..(pair + 1) * width], experts.clamp);
     });
 
@@ -127,7 +127,7 @@ pub(super) fn run(
     matmul_many(pool, &mut jobs)?;
 
     let down = &scratch.down;
-    pool.for_each_chunk(out, dim, |row, out| {
+    pool.for_chunks(out, dim, |row, out| {
         out.fill(0.0);
         for pair in row * used..(row + 1) * used {
             let at = sorted.place[pair] * dim;

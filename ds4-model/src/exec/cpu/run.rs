@@ -88,7 +88,7 @@ impl Walk<'_> {
             Op::RmsNorm { weight, group, eps } => {
                 let weight = weight.map(|w| weights.vector(w));
                 let (rows, cols) = self.settle(node);
-                self.pool.for_each_chunk(&mut self.arena[rows], cols, |_, row| {
+                self.pool.for_chunks(&mut self.arena[rows], cols, |_, row| {
                     norm::rms_norm(row, weight, *group as usize, *eps);
                 });
             }
@@ -98,7 +98,7 @@ impl Walk<'_> {
             Op::HcWeights { scale, base, streams, iterations, eps } => {
                 let (scale, base) = (weights.vector(*scale), weights.vector(*base));
                 let (rows, cols) = self.settle(node);
-                self.pool.for_each_chunk(&mut self.arena[rows], cols, |_, m| {
+                self.pool.for_chunks(&mut self.arena[rows], cols, |_, m| {
                     hyper::weights(m, scale, base, *streams as usize, *iterations as usize, *eps);
                 });
             }
@@ -115,7 +115,7 @@ impl Walk<'_> {
                 let ranges = [node.inputs[0], node.inputs[1], node.outputs[0]].map(|t| self.range(t));
                 let [x, m, y] = views(self.arena, ranges);
                 let (x, m) = (&*x, &*m);
-                self.pool.for_each_chunk(y, dim, |r, y| {
+                self.pool.for_chunks(y, dim, |r, y| {
                     hyper::collapse(&x[r * wide..(r + 1) * wide], &m[r * mixed..(r + 1) * mixed], y);
                 });
             }
@@ -126,7 +126,7 @@ impl Walk<'_> {
                     [node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]].map(|t| self.range(t));
                 let [x, y, m, out] = views(self.arena, ranges);
                 let (x, y, m) = (&*x, &*y, &*m);
-                self.pool.for_each_chunk(out, wide, |r, out| {
+                self.pool.for_chunks(out, wide, |r, out| {
                     let row = |cols: usize| r * cols..(r + 1) * cols;
                     hyper::expand(&x[row(wide)], &y[row(dim)], &m[row(mixed)], streams, out);
                 });
@@ -137,13 +137,13 @@ impl Walk<'_> {
                 let half = *rope_dim as usize / 2;
                 let (rows, cols) = self.settle(node);
                 let turns = self.angles.get(rope, *rope_dim as usize, shape.rows);
-                self.pool.for_each_chunk(&mut self.arena[rows], cols, |r, row| {
+                self.pool.for_chunks(&mut self.arena[rows], cols, |r, row| {
                     rope::rotate(row, dim, &turns[r * half..(r + 1) * half], *turn);
                 });
             }
             Op::Round { dim, rounding } => {
                 let (rows, cols) = self.settle(node);
-                self.pool.for_each_chunk(&mut self.arena[rows], cols, |_, row| {
+                self.pool.for_chunks(&mut self.arena[rows], cols, |_, row| {
                     row.chunks_exact_mut(*dim as usize).for_each(|group| round::round(group, *rounding));
                 });
             }
@@ -161,7 +161,7 @@ impl Walk<'_> {
                 let first = (self.step.pos / ratio) as usize;
                 let (out, cols) = (self.range(node.outputs[0]), self.cols(node.outputs[0]));
                 let (values, gates) = (self.state.get(*values), self.state.get(*gates));
-                self.pool.for_each_chunk(&mut self.arena[out], cols, |w, row| {
+                self.pool.for_chunks(&mut self.arena[out], cols, |w, row| {
                     compress::pool(values, gates, first + w, *ratio as usize, *halves as usize, row);
                 });
             }
@@ -171,7 +171,7 @@ impl Walk<'_> {
                 let (heads, wide, ratio) = (*heads as usize, (heads * dim) as usize, *ratio as usize);
                 let (q, w, pos, keys) = (&*q, &*w, self.step.pos as usize, self.state.get(*keys));
                 let ids: &mut [i32] = bytemuck::cast_slice_mut(ids);
-                self.pool.for_each_chunk(ids, *top_k as usize, |r, ids| {
+                self.pool.for_chunks(ids, *top_k as usize, |r, ids| {
                     let (q, w) = (&q[r * wide..(r + 1) * wide], &w[r * heads..(r + 1) * heads]);
                     INDEX.with_borrow_mut(|s| index::choose(q, w, keys, (pos + r + 1) / ratio, s, ids));
                 });
@@ -194,7 +194,7 @@ impl Walk<'_> {
                 let share = heads.div_ceil(parts);
                 // A last, smaller share would put the chunks of the next token out of step.
                 let share = if heads.is_multiple_of(share) { share } else { heads };
-                self.pool.for_each_chunk(out, share * dim, |part, out| {
+                self.pool.for_chunks(out, share * dim, |part, out| {
                     let row = part * share / heads;
                     let first = part * share % heads;
                     let ids = (top_k > 0).then(|| &ids[row * top_k..(row + 1) * top_k]);
@@ -207,7 +207,7 @@ impl Walk<'_> {
             }
             Op::Affinity => {
                 let (rows, cols) = self.settle(node);
-                self.pool.for_each_chunk(&mut self.arena[rows], cols, |_, row| route::affinity(row));
+                self.pool.for_chunks(&mut self.arena[rows], cols, |_, row| route::affinity(row));
             }
             Op::RouteTopK { bias, scale, .. } => {
                 let bias = bias.map(|b| weights.vector(b));
@@ -237,7 +237,7 @@ impl Walk<'_> {
                 let (gate, cols) = self.settle(node);
                 let [up, gate] = views(self.arena, [self.range(node.inputs[1]), gate]);
                 let up = &*up;
-                self.pool.for_each_chunk(gate, cols, |r, gate| {
+                self.pool.for_chunks(gate, cols, |r, gate| {
                     experts::swiglu(gate, &up[r * cols..(r + 1) * cols], *clamp);
                 });
             }
