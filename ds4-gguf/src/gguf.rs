@@ -130,13 +130,26 @@ impl Gguf {
         &self.0.tensors
     }
 
-    /// The tensor called `name`, with its bytes.
-    pub fn find(&self, name: &str) -> Option<Tensor<'_>> {
-        let info = &self.0.tensors[*self.0.index.get(name)? as usize];
-        Some(Tensor {
+    /// Where the tensor called `name` stands in [`Gguf::tensors`].
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.0.index.get(name).map(|&index| index as usize)
+    }
+
+    /// The tensor at `index` of [`Gguf::tensors`], with its bytes.
+    ///
+    /// # Panics
+    /// When there are not that many tensors.
+    pub fn tensor_at(&self, index: usize) -> Tensor<'_> {
+        let info = &self.0.tensors[index];
+        Tensor {
             info,
             bytes: bytes(&self.0.shards, info),
-        })
+        }
+    }
+
+    /// The tensor called `name`, with its bytes.
+    pub fn find(&self, name: &str) -> Option<Tensor<'_>> {
+        Some(self.tensor_at(self.index_of(name)?))
     }
 
     /// The tensor called `name`, with its bytes.

@@ -48,7 +48,10 @@ impl Engine {
     /// [`Error`] names the file's problem: unreadable, wrong architecture, missing or unsupported tensors (all of them),
     /// unusable tokenizer.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        let open = OpenOptions { rocmfp2_layout: options.rocmfp2_layout, ..OpenOptions::default() };
+        let open = OpenOptions {
+            rocmfp2_layout: options.rocmfp2_layout,
+            ..OpenOptions::default()
+        };
         Self::from_gguf(Gguf::open_with(path, &open)?, options)
     }
 
@@ -58,9 +61,16 @@ impl Engine {
     /// As for [`Engine::open`].
     pub fn from_gguf(gguf: Gguf, options: Options) -> Result<Self, Error> {
         let config = Config::from_gguf(&gguf)?;
-        let context = options.context.unwrap_or(config.context).min(config.context);
+        let context = options
+            .context
+            .unwrap_or(config.context)
+            .min(config.context);
         let positive = |option, found| match found {
-            0 => Err(Error::Option { option, found, expected: "at least 1" }),
+            0 => Err(Error::Option {
+                option,
+                found,
+                expected: "at least 1",
+            }),
             _ => Ok(()),
         };
         positive("context", context)?;
@@ -71,16 +81,24 @@ impl Engine {
 
         let recorded = deepseek4::record(&config, &model, &weights, options.rounding);
         check(&recorded, &weights)?;
-        let graph = if options.fuse { fuse(recorded) } else { recorded };
+        let graph = if options.fuse {
+            fuse(recorded)
+        } else {
+            recorded
+        };
         check(&graph, &weights)?;
 
         let weights = Arc::new(weights);
-        let mut executor = CpuExecutor::new(Arc::clone(&weights), options.threads, options.precision)?;
+        let mut executor =
+            CpuExecutor::new(Arc::clone(&weights), options.threads, options.precision)?;
         let rows = options.prefill_rows.min(context);
         let decode = executor.prepare(&graph, 1, false)?;
         let prefill = executor.prepare(&graph, rows, false)?;
         let fingerprint = Fingerprint::of(&gguf, &graph, options.rounding);
-        let options = Options { prefill_rows: rows, ..options };
+        let options = Options {
+            prefill_rows: rows,
+            ..options
+        };
         let shared = Shared {
             config,
             options,
@@ -95,7 +113,9 @@ impl Engine {
             prefill,
             every_row: OnceLock::new(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
     }
 
     /// A new, empty timeline.
@@ -111,7 +131,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Chat`] when the messages are in no order the format allows.
     pub fn render(&self, messages: &[Message]) -> Result<Vec<Token>, Error> {
-        let conversation = Conversation { messages: messages.to_vec(), ..Conversation::default() };
+        let conversation = Conversation {
+            messages: messages.to_vec(),
+            ..Conversation::default()
+        };
         self.render_with(&conversation, &RenderOptions::default())
     }
 
@@ -119,7 +142,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Chat`] when the conversation cannot be rendered.
-    pub fn render_with(&self, conversation: &Conversation, options: &RenderOptions) -> Result<Vec<Token>, Error> {
+    pub fn render_with(
+        &self,
+        conversation: &Conversation,
+        options: &RenderOptions,
+    ) -> Result<Vec<Token>, Error> {
         let segments = self.shared.chat.render(conversation, options)?;
         Ok(self.shared.tokenizer.encode_segments(&segments))
     }

@@ -35,7 +35,9 @@ pub enum Error {
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The timeline would outgrow the context.
-    #[error("{wanted} tokens do not fit the context of {limit}; raise the context or shorten the prompt")]
+    #[error(
+        "{wanted} tokens do not fit the context of {limit}; raise the context or shorten the prompt"
+    )]
     Context {
         /// Tokens the timeline would have.
         wanted: usize,

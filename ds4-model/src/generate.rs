@@ -49,7 +49,16 @@ impl Session {
     pub fn generate<'s>(&'s mut self, sampler: &'s mut Sampler, stop: &'s Stop) -> Generation<'s> {
         let decoder = self.engine().tokenizer().decoder();
         let matcher = stop.matcher();
-        Generation { session: self, sampler, stop, decoder, matcher, pending: None, left: usize::MAX, over: false }
+        Generation {
+            session: self,
+            sampler,
+            stop,
+            decoder,
+            matcher,
+            pending: None,
+            left: usize::MAX,
+            over: false,
+        }
     }
 }
 
@@ -83,10 +92,18 @@ impl Generation<'_> {
         self.pending = Some(token);
         let text = self.decoder.push(token).unwrap_or_default();
         Ok(match self.matcher.push(&text) {
-            Cut::Text(text) => Piece { text, token: Some(token), finish: None },
+            Cut::Text(text) => Piece {
+                text,
+                token: Some(token),
+                finish: None,
+            },
             Cut::Stopped { text, by } => {
                 self.over = true;
-                Piece { text, token: Some(token), finish: Some(Finish::String(by)) }
+                Piece {
+                    text,
+                    token: Some(token),
+                    finish: Some(Finish::String(by)),
+                }
             }
         })
     }
@@ -107,7 +124,11 @@ impl Generation<'_> {
             text += &rest;
             stopped = by;
         }
-        Piece { text, token: None, finish: Some(stopped.map_or(finish, Finish::String)) }
+        Piece {
+            text,
+            token: None,
+            finish: Some(stopped.map_or(finish, Finish::String)),
+        }
     }
 }
 

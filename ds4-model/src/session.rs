@@ -54,9 +54,19 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(engine: Engine) -> Result<Self, Error> {
         let shared = engine.shared();
-        let set = shared.executor().new_state(shared.graph.states(), shared.options.prefill_rows)?;
+        let set = shared
+            .executor()
+            .new_state(shared.graph.states(), shared.options.prefill_rows)?;
         let (timeline, logits, checkpoints) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { engine, set: Some(set), timeline, logits, written: 0, base: 0, checkpoints })
+        Ok(Self {
+            engine,
+            set: Some(set),
+            timeline,
+            logits,
+            written: 0,
+            base: 0,
+            checkpoints,
+        })
     }
 
     /// The engine this session belongs to.
@@ -93,18 +103,36 @@ impl Session {
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Reused, Error> {
         self.fits(tokens.len())?;
-        let common = self.timeline.iter().zip(tokens).take_while(|(a, b)| a == b).count();
-        let done = common == tokens.len() && common == self.timeline.len() && !self.logits.is_empty();
+        let common = self
+            .timeline
+            .iter()
+            .zip(tokens)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let done =
+            common == tokens.len() && common == self.timeline.len() && !self.logits.is_empty();
         if done || tokens.is_empty() {
             self.rewind(tokens.len())?;
-            return Ok(Reused { reused: tokens.len(), computed: 0 });
+            return Ok(Reused {
+                reused: tokens.len(),
+                computed: 0,
+            });
         }
         // The last token is computed again when everything is known but the logits.
         let keep = common.min(tokens.len() - 1);
         self.rewind(keep)?;
-        self.extend(&tokens[keep..], Logits::Last, &mut NoTap, &mut |_| {}, progress)?;
+        self.extend(
+            &tokens[keep..],
+            Logits::Last,
+            &mut NoTap,
+            &mut |_| {},
+            progress,
+        )?;
         self.remember()?;
-        Ok(Reused { reused: keep, computed: tokens.len() - keep })
+        Ok(Reused {
+            reused: keep,
+            computed: tokens.len() - keep,
+        })
     }
 
     /// Append one token; afterwards [`Session::logits`] are those after it.
@@ -128,7 +156,9 @@ impl Session {
         rows: &mut dyn FnMut(&[f32]),
     ) -> Result<(), Error> {
         self.fits(self.timeline.len() + tokens.len())?;
-        self.extend(tokens, want, tap, rows, &mut |_, _| ControlFlow::Continue(()))
+        self.extend(tokens, want, tap, rows, &mut |_, _| {
+            ControlFlow::Continue(())
+        })
     }
 
     /// Go back to the first `len` tokens, exactly. Near the end this is free; further back, the tokens since the last
@@ -165,7 +195,13 @@ impl Session {
         self.timeline.truncate(from);
         // The rings now hold rows of this checkpoint and of nothing later.
         (self.written, self.base) = (from, from);
-        self.extend(&again[from..], Logits::None, &mut NoTap, &mut |_| {}, &mut |_, _| ControlFlow::Continue(()))
+        self.extend(
+            &again[from..],
+            Logits::None,
+            &mut NoTap,
+            &mut |_| {},
+            &mut |_, _| ControlFlow::Continue(()),
+        )
     }
 
     pub(crate) fn set(&self) -> &StateSet {
@@ -182,7 +218,11 @@ impl Session {
 
     fn fits(&self, wanted: usize) -> Result<(), Error> {
         let limit = self.engine.context();
-        if wanted > limit { Err(Error::Context { wanted, limit }) } else { Ok(()) }
+        if wanted > limit {
+            Err(Error::Context { wanted, limit })
+        } else {
+            Ok(())
+        }
     }
 
     fn extend(
@@ -205,7 +245,11 @@ impl Session {
                 Logits::Last if last => chunk.len() - 1,
                 _ => chunk.len(),
             };
-            let step = Step::new(self.timeline.len() as u32, chunk.len() as u32, head_row as u32);
+            let step = Step::new(
+                self.timeline.len() as u32,
+                chunk.len() as u32,
+                head_row as u32,
+            );
             // Even a step that fails may have written its rows.
             self.written = self.written.max(self.timeline.len() + chunk.len());
             {
@@ -215,7 +259,8 @@ impl Session {
                 let set = self.set.as_ref().expect("present until drop");
                 let logits = executor.run(plan, set, &step, chunk, tap)?;
                 if want != Logits::None && last {
-                    self.logits.extend_from_slice(&logits[logits.len() - vocab..]);
+                    self.logits
+                        .extend_from_slice(&logits[logits.len() - vocab..]);
                 }
                 if !logits.is_empty() {
                     rows(logits);
@@ -246,10 +291,16 @@ impl Session {
     }
 
     fn rings(&self) -> impl Iterator<Item = (StateId, Keep)> {
-        self.engine.graph().states().specs.iter().enumerate().filter_map(|(i, spec)| match spec.kind {
-            StateKind::Ring { keep } => Some((StateId(i as u32), keep)),
-            StateKind::Windows { .. } => None,
-        })
+        self.engine
+            .graph()
+            .states()
+            .specs
+            .iter()
+            .enumerate()
+            .filter_map(|(i, spec)| match spec.kind {
+                StateKind::Ring { keep } => Some((StateId(i as u32), keep)),
+                StateKind::Windows { .. } => None,
+            })
     }
 
     /// Keep aside what a rewind to the present length would need.

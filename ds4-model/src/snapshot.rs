@@ -99,7 +99,10 @@ impl Fingerprint {
         for info in tensors {
             hash.write(info.name.as_bytes());
             hash.write(&info.ty.id().to_le_bytes());
-            info.dims.as_slice().iter().for_each(|d| hash.write(&d.to_le_bytes()));
+            info.dims
+                .as_slice()
+                .iter()
+                .for_each(|d| hash.write(&d.to_le_bytes()));
         }
         for index in (0..tensors.len()).step_by(tensors.len().div_ceil(SAMPLED).max(1)) {
             let bytes = gguf.tensor_at(index).bytes;
@@ -153,7 +156,9 @@ impl Session {
         out.put(&(tokens.len() as u32).to_le_bytes())?;
         out.put(&(self.logits().len() as u32).to_le_bytes())?;
         tokens.iter().try_for_each(|t| out.put(&t.to_le_bytes()))?;
-        self.logits().iter().try_for_each(|l| out.put(&l.to_le_bytes()))?;
+        self.logits()
+            .iter()
+            .try_for_each(|l| out.put(&l.to_le_bytes()))?;
         for piece in pieces(self, tokens.len()) {
             let mut rows = vec![0.0; piece.rows * piece.cols];
             let mut executor = self.engine().shared().executor();
@@ -193,23 +198,37 @@ impl Session {
         if version != VERSION {
             return Err(SnapshotError::Version { found: version });
         }
-        let (found, expected) = (u64::from_le_bytes(from.get()?), self.engine().shared().fingerprint.0);
+        let (found, expected) = (
+            u64::from_le_bytes(from.get()?),
+            self.engine().shared().fingerprint.0,
+        );
         if found != expected {
             return Err(SnapshotError::Model { found, expected });
         }
-        let (count, logits) = (u32::from_le_bytes(from.get()?), u32::from_le_bytes(from.get()?));
+        let (count, logits) = (
+            u32::from_le_bytes(from.get()?),
+            u32::from_le_bytes(from.get()?),
+        );
         let (found, limit) = (count as usize, self.engine().context());
         if found > limit {
             return Err(SnapshotError::Tokens { found, limit });
         }
         let vocab = self.engine().config().vocab as u32;
         if logits != 0 && logits != vocab {
-            return Err(SnapshotError::Field { field: "logits", found: logits, expected: vocab });
+            return Err(SnapshotError::Field {
+                field: "logits",
+                found: logits,
+                expected: vocab,
+            });
         }
         // Buffers grow as bytes arrive: a short file cannot ask for more memory than it has bytes.
         let tokens = from.numbers(found, Token::from_le_bytes)?;
         if let Some(&token) = tokens.iter().find(|&&t| t >= vocab) {
-            return Err(SnapshotError::Field { field: "token", found: token, expected: vocab - 1 });
+            return Err(SnapshotError::Field {
+                field: "token",
+                found: token,
+                expected: vocab - 1,
+            });
         }
         let logits = from.numbers(logits as usize, f32::from_le_bytes)?;
         let mut rows = Vec::new();
@@ -220,7 +239,11 @@ impl Session {
         let expected = from.crc.clone().finalize();
         let found = u32::from_le_bytes(from.get()?);
         match found == expected {
-            true => Ok(Loaded { tokens, logits, rows }),
+            true => Ok(Loaded {
+                tokens,
+                logits,
+                rows,
+            }),
             false => Err(SnapshotError::Checksum { found, expected }),
         }
     }
@@ -250,7 +273,12 @@ fn pieces(session: &Session, len: usize) -> impl Iterator<Item = Piece> {
         };
         let (id, cols) = (StateId(i as u32), spec.cols as usize);
         let step = (PIECE / cols).max(1);
-        (first..end).step_by(step).map(move |first| Piece { id, first, rows: step.min(end - first), cols })
+        (first..end).step_by(step).map(move |first| Piece {
+            id,
+            first,
+            rows: step.min(end - first),
+            cols,
+        })
     })
 }
 
@@ -263,7 +291,11 @@ struct Summed<T> {
 
 impl<T> Summed<T> {
     fn new(inner: T) -> Self {
-        Self { inner, crc: crc32fast::Hasher::new(), bytes: 0 }
+        Self {
+            inner,
+            crc: crc32fast::Hasher::new(),
+            bytes: 0,
+        }
     }
 }
 
@@ -284,7 +316,11 @@ impl<R: Read> Summed<&mut R> {
         Ok(bytes)
     }
 
-    fn numbers<T>(&mut self, count: usize, decode: fn([u8; 4]) -> T) -> Result<Vec<T>, SnapshotError> {
+    fn numbers<T>(
+        &mut self,
+        count: usize,
+        decode: fn([u8; 4]) -> T,
+    ) -> Result<Vec<T>, SnapshotError> {
         let mut out = Vec::new();
         let mut buffer = [0; 4096];
         let mut left = count * 4;
@@ -292,7 +328,11 @@ impl<R: Read> Summed<&mut R> {
             let bytes = &mut buffer[..left.min(4096)];
             self.inner.read_exact(bytes)?;
             self.crc.update(bytes);
-            out.extend(bytes.chunks_exact(4).map(|b| decode([b[0], b[1], b[2], b[3]])));
+            out.extend(
+                bytes
+                    .chunks_exact(4)
+                    .map(|b| decode([b[0], b[1], b[2], b[3]])),
+            );
             left -= bytes.len();
         }
         Ok(out)

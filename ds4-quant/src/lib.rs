@@ -39,6 +39,7 @@ mod format;
 mod matmul;
 mod matrix;
 mod pool;
+mod rows;
 mod search;
 mod simd;
 
@@ -49,4 +50,5 @@ pub use error::Error;
 pub use matmul::{Job, matmul, matmul_many};
 pub use matrix::Matrix;
 pub use pool::Pool;
+pub use rows::{row_scores, weighted_rows};
 pub use simd::dot_f32;

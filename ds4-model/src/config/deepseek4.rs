@@ -3,7 +3,7 @@
 //! Keys that one dialect leaves out are derived from tensor shapes (`attn_kv` gives the head dimension, …).
 //! Source of names and defaults: antirez/ds4:ds4.c (loader) and ggml-org/llama.cpp:src/models/deepseek4.cpp.
 
-use ds4_gguf::{Array, FromValue, Gguf, Metadata, Value};
+use ds4_gguf::{FromValue, Gguf, Metadata, Value};
 
 use super::ConfigError;
 
@@ -135,37 +135,54 @@ impl Config {
         let keys = Keys { gguf };
         let architecture: String = keys.meta().get("general.architecture")?;
         if architecture != "deepseek4" {
-            return Err(ConfigError::Architecture { found: architecture.into() });
+            return Err(ConfigError::Architecture {
+                found: architecture.into(),
+            });
         }
         let layers = keys.size("block_count", || None)?;
         // Checked before anything is sized by it; the other numbers are checked together below.
         keys.within("block_count", layers, 4096)?;
         let dim = keys.size("embedding_length", || keys.ne("token_embd.weight", 0))?;
         let vocab = keys.size("vocab_size", || {
-            keys.ne("token_embd.weight", 1).or_else(|| keys.token_count())
+            keys.ne("token_embd.weight", 1)
+                .or_else(|| keys.token_count())
         })?;
-        let heads = keys.size("attention.head_count", || keys.layer_ne("attn_sinks.weight", 0))?;
+        let heads = keys.size("attention.head_count", || {
+            keys.layer_ne("attn_sinks.weight", 0)
+        })?;
         keys.exactly("attention.head_count_kv", 1)?;
-        let head_dim = keys.size("attention.key_length", || keys.layer_ne("attn_kv.weight", 1))?;
+        let head_dim = keys.size("attention.key_length", || {
+            keys.layer_ne("attn_kv.weight", 1)
+        })?;
         keys.exactly("attention.value_length", head_dim as u64)?;
         let out_groups = keys.size("attention.output_group_count", || {
-            keys.layer_ne("attn_output_a.weight", 0).and_then(|w| heads.checked_mul(head_dim)?.checked_div(w))
+            keys.layer_ne("attn_output_a.weight", 0)
+                .and_then(|w| heads.checked_mul(head_dim)?.checked_div(w))
         })?;
         let out_rank = keys.size("attention.output_lora_rank", || {
-            keys.layer_ne("attn_output_a.weight", 1).and_then(|r| r.checked_div(out_groups))
+            keys.layer_ne("attn_output_a.weight", 1)
+                .and_then(|r| r.checked_div(out_groups))
         })?;
         let experts = keys.size("expert_count", || keys.layer_ne("ffn_gate_exps.weight", 2))?;
-        let expert_width = keys.size("expert_feed_forward_length", || keys.layer_ne("ffn_gate_exps.weight", 1))?;
+        let expert_width = keys.size("expert_feed_forward_length", || {
+            keys.layer_ne("ffn_gate_exps.weight", 1)
+        })?;
         let shared = keys.size_or("expert_shared_count", 1)?;
         let hash_layers = match keys.find::<u64>("hash_layer_count")? {
             Some(n) => n as usize,
-            None => (0..layers).take_while(|l| keys.has(&format!("blk.{l}.ffn_gate_tid2eid.weight"))).count(),
+            None => (0..layers)
+                .take_while(|l| keys.has(&format!("blk.{l}.ffn_gate_tid2eid.weight")))
+                .count(),
         };
         keys.flag("expert_weights_norm", true)?;
         keys.exactly("expert_gating_func", 4)?;
         keys.exactly("expert_group_count", 0)?;
-        let clamp_routed = keys.clamps("swiglu_clamp_exp", layers)?.unwrap_or_else(|| vec![Some(10.0); layers]);
-        let clamp_shared = keys.clamps("swiglu_clamp_shexp", layers)?.unwrap_or_else(|| clamp_routed.clone());
+        let clamp_routed = keys
+            .clamps("swiglu_clamp_exp", layers)?
+            .unwrap_or_else(|| vec![Some(10.0); layers]);
+        let clamp_shared = keys
+            .clamps("swiglu_clamp_shexp", layers)?
+            .unwrap_or_else(|| clamp_routed.clone());
         let ratios = keys.ratios(layers)?;
         let indexed = ratios.contains(&Ratio::Four);
         let yarn = Yarn {
@@ -174,7 +191,9 @@ impl Config {
             beta_fast: keys.number_or("rope.scaling.yarn_beta_fast", 32.0)?,
             beta_slow: keys.number_or("rope.scaling.yarn_beta_slow", 1.0)?,
         };
-        let scaling = keys.find::<String>("rope.scaling.type")?.unwrap_or_else(|| "yarn".into());
+        let scaling = keys
+            .find::<String>("rope.scaling.type")?
+            .unwrap_or_else(|| "yarn".into());
         let yarn = match scaling.as_str() {
             "yarn" => Some(yarn).filter(|y| y.factor != 1.0),
             "none" => None,
@@ -193,7 +212,9 @@ impl Config {
             heads,
             head_dim,
             rope_dim: keys.size_or("rope.dimension_count", 64)?,
-            q_rank: keys.size("attention.q_lora_rank", || keys.layer_ne("attn_q_a.weight", 1))?,
+            q_rank: keys.size("attention.q_lora_rank", || {
+                keys.layer_ne("attn_q_a.weight", 1)
+            })?,
             out_groups,
             out_rank,
             window: keys.size_or("attention.sliding_window", 128)?,
@@ -209,12 +230,20 @@ impl Config {
             route_scale: keys.number("expert_weights_scale")? as f32,
             clamp_routed,
             clamp_shared,
-            streams: keys.size("hyper_connection.count", || keys.ne("output_hc_base.weight", 0))?,
+            streams: keys.size("hyper_connection.count", || {
+                keys.ne("output_hc_base.weight", 0)
+            })?,
             sinkhorn_iterations: keys.size_or("hyper_connection.sinkhorn_iterations", 20)?,
             hc_eps: keys.number_or("hyper_connection.epsilon", 1e-6)? as f32,
             norm_eps: keys.number_or("attention.layer_norm_rms_epsilon", 1e-6)? as f32,
-            rope_main: Rope { base: keys.number_or("rope.freq_base", 10_000.0)?, yarn: None },
-            rope_compress: Rope { base: compress_base, yarn },
+            rope_main: Rope {
+                base: keys.number_or("rope.freq_base", 10_000.0)?,
+                yarn: None,
+            },
+            rope_compress: Rope {
+                base: compress_base,
+                yarn,
+            },
         };
         config.check(&keys)?;
         Ok(config)
@@ -236,9 +265,17 @@ impl Config {
         limit("expert_count", self.experts, 1 << 15)?;
         limit("expert_used_count", self.experts_used, self.experts)?;
         limit("expert_feed_forward_length", self.expert_width, 1 << 20)?;
-        limit("expert_shared_count", self.shared_width / self.expert_width, 1024)?;
+        limit(
+            "expert_shared_count",
+            self.shared_width / self.expert_width,
+            1024,
+        )?;
         limit("hyper_connection.count", self.streams, 64)?;
-        limit("hyper_connection.sinkhorn_iterations", self.sinkhorn_iterations, 10_000)?;
+        limit(
+            "hyper_connection.sinkhorn_iterations",
+            self.sinkhorn_iterations,
+            10_000,
+        )?;
         limit("rope.dimension_count", self.rope_dim, self.head_dim)?;
         let even = |key: &str, value: usize| match value % 2 {
             0 => Ok(()),
@@ -272,7 +309,10 @@ impl Config {
             positive("rope.scaling.factor", yarn.factor)?;
             positive("rope.scaling.yarn_beta_fast", yarn.beta_fast)?;
             positive("rope.scaling.yarn_beta_slow", yarn.beta_slow)?;
-            positive("rope.scaling.original_context_length", f64::from(yarn.original_context))?;
+            positive(
+                "rope.scaling.original_context_length",
+                f64::from(yarn.original_context),
+            )?;
         }
         positive("attention.layer_norm_rms_epsilon", f64::from(self.norm_eps))?;
         positive("hyper_connection.epsilon", f64::from(self.hc_eps))?;
@@ -333,16 +373,20 @@ impl Keys<'_> {
 
     fn token_count(&self) -> Option<usize> {
         match self.meta().value("tokenizer.ggml.tokens")? {
-            Value::Array(tokens) => Some(tokens.len()),
+            Value::Array(tokens) => Some(tokens.view().len()),
             _ => None,
         }
     }
 
-    fn find<T: FromValue>(&self, key: &str) -> Result<Option<T>, ConfigError> {
+    fn find<T: for<'v> FromValue<'v>>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         Ok(self.meta().try_find(&format!("{PREFIX}{key}"))?)
     }
 
-    fn size(&self, key: &str, derive: impl FnOnce() -> Option<usize>) -> Result<usize, ConfigError> {
+    fn size(
+        &self,
+        key: &str,
+        derive: impl FnOnce() -> Option<usize>,
+    ) -> Result<usize, ConfigError> {
         // llama.cpp writes some sizes as one number a layer; all must agree for the shapes this engine runs.
         let full = format!("{PREFIX}{key}");
         if let Some(Value::Array(_)) = self.meta().value(&full) {
@@ -367,7 +411,9 @@ impl Keys<'_> {
     }
 
     fn number(&self, key: &str) -> Result<f64, ConfigError> {
-        self.find::<f64>(key)?.ok_or_else(|| ConfigError::Missing { key: format!("{PREFIX}{key}").into() })
+        self.find::<f64>(key)?.ok_or_else(|| ConfigError::Missing {
+            key: format!("{PREFIX}{key}").into(),
+        })
     }
 
     fn number_or(&self, key: &str, default: f64) -> Result<f64, ConfigError> {
@@ -397,9 +443,18 @@ impl Keys<'_> {
             Some(_) => vec![self.meta().get::<f64>(&full)?; layers],
         };
         if list.len() < layers {
-            return Err(self.bad(key, format!("{} values", list.len()), &format!("at least {layers} values")));
+            return Err(self.bad(
+                key,
+                format!("{} values", list.len()),
+                &format!("at least {layers} values"),
+            ));
         }
-        Ok(Some(list[..layers].iter().map(|&c| (c > 1e-6).then_some(c as f32)).collect()))
+        Ok(Some(
+            list[..layers]
+                .iter()
+                .map(|&c| (c > 1e-6).then_some(c as f32))
+                .collect(),
+        ))
     }
 
     /// The first `layers` entries; files append zeros for their draft layers.
@@ -410,11 +465,15 @@ impl Keys<'_> {
             return Ok((0..layers).map(|l| self.guess_ratio(l)).collect());
         };
         let list: Vec<i64> = match value {
-            Value::Array(array) if Array::is_empty(array) => Vec::new(),
+            Value::Array(array) if array.view().is_empty() => Vec::new(),
             _ => self.meta().get(&full)?,
         };
         if list.len() < layers {
-            return Err(self.bad(key, format!("{} values", list.len()), &format!("at least {layers} values")));
+            return Err(self.bad(
+                key,
+                format!("{} values", list.len()),
+                &format!("at least {layers} values"),
+            ));
         }
         list[..layers]
             .iter()

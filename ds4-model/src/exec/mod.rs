@@ -85,7 +85,12 @@ pub trait Executor: Send {
     ///
     /// # Errors
     /// [`ExecError::Memory`] when scratch cannot be had.
-    fn prepare(&mut self, graph: &Graph, rows: usize, all_logits: bool) -> Result<PlanId, ExecError>;
+    fn prepare(
+        &mut self,
+        graph: &Graph,
+        rows: usize,
+        all_logits: bool,
+    ) -> Result<PlanId, ExecError>;
 
     /// Memory for one session, for steps of up to `rows` tokens.
     ///
@@ -113,5 +118,11 @@ pub trait Executor: Send {
     ///
     /// # Errors
     /// [`ExecError::StateRows`] when rows are asked for that a ring has overwritten.
-    fn copy_state(&mut self, set: &StateSet, id: StateId, first: usize, dir: CopyDir<'_>) -> Result<(), ExecError>;
+    fn copy_state(
+        &mut self,
+        set: &StateSet,
+        id: StateId,
+        first: usize,
+        dir: CopyDir<'_>,
+    ) -> Result<(), ExecError>;
 }

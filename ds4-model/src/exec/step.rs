@@ -23,7 +23,12 @@ const _: () = assert!(size_of::<Step>() == 64);
 impl Step {
     /// A step over `rows` tokens from `pos`, with logits from row `head_row` on.
     pub fn new(pos: u32, rows: u32, head_row: u32) -> Self {
-        Self { pos, rows, head_row, ..Self::default() }
+        Self {
+            pos,
+            rows,
+            head_row,
+            ..Self::default()
+        }
     }
 
     /// Position after the step.

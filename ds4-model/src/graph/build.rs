@@ -38,7 +38,12 @@ impl<'w> Builder<'w> {
 
     /// The finished graph; `logits` is what a step returns.
     pub fn finish(self, logits: Tid) -> Graph {
-        Graph { nodes: self.nodes, values: self.values, states: StateLayout { specs: self.states }, logits }
+        Graph {
+            nodes: self.nodes,
+            values: self.values,
+            states: StateLayout { specs: self.states },
+            logits,
+        }
     }
 
     /// A ring of rows by position.
@@ -61,18 +66,40 @@ impl<'w> Builder<'w> {
     pub fn streams(&mut self, name: &str, x: Tid, streams: usize) -> Tid {
         let shape = self.shape(x);
         let streams = streams as u32;
-        self.one(name, Op::Streams { streams }, &[x], shape.rows, shape.cols * streams)
+        self.one(
+            name,
+            Op::Streams { streams },
+            &[x],
+            shape.rows,
+            shape.cols * streams,
+        )
     }
 
     /// Normalise whole rows, scaled by `weight`.
     pub fn rms_norm(&mut self, name: &str, x: Tid, weight: VectorId, eps: f32) -> Tid {
         let group = self.shape(x).cols;
-        self.like(name, Op::RmsNorm { weight: Some(weight), group, eps }, x)
+        self.like(
+            name,
+            Op::RmsNorm {
+                weight: Some(weight),
+                group,
+                eps,
+            },
+            x,
+        )
     }
 
     /// Normalise each `group` of a row, without weight.
     pub fn plain_norm(&mut self, name: &str, x: Tid, group: usize, eps: f32) -> Tid {
-        self.like(name, Op::RmsNorm { weight: None, group: group as u32, eps }, x)
+        self.like(
+            name,
+            Op::RmsNorm {
+                weight: None,
+                group: group as u32,
+                eps,
+            },
+            x,
+        )
     }
 
     /// `y = W·x`.
@@ -86,44 +113,111 @@ impl<'w> Builder<'w> {
     pub fn grouped_linear(&mut self, name: &str, x: Tid, weight: MatrixId, groups: usize) -> Tid {
         let rows = self.shape(x).rows;
         let cols = self.weights.info(weight).rows as u32;
-        self.one(name, Op::GroupedLinear { weight, groups: groups as u32 }, &[x], rows, cols)
+        self.one(
+            name,
+            Op::GroupedLinear {
+                weight,
+                groups: groups as u32,
+            },
+            &[x],
+            rows,
+            cols,
+        )
     }
 
     /// Mixing weights of a hyper-connection from its projection `m`, `[R, 2N + N²]`.
-    pub fn hc_weights(&mut self, name: &str, m: Tid, w: &Hyper, streams: usize, iterations: usize, eps: f32) -> Tid {
+    pub fn hc_weights(
+        &mut self,
+        name: &str,
+        m: Tid,
+        w: &Hyper,
+        streams: usize,
+        iterations: usize,
+        eps: f32,
+    ) -> Tid {
         let (streams, iterations) = (streams as u32, iterations as u32);
-        self.like(name, Op::HcWeights { scale: w.scale, base: w.base, streams, iterations, eps }, m)
+        self.like(
+            name,
+            Op::HcWeights {
+                scale: w.scale,
+                base: w.base,
+                streams,
+                iterations,
+                eps,
+            },
+            m,
+        )
     }
 
     /// Collapse weights before the head, `[R, N]`.
     pub fn hc_head_weights(&mut self, name: &str, m: Tid, w: &Hyper, eps: f32) -> Tid {
-        self.like(name, Op::HcHeadWeights { scale: w.scale, base: w.base, eps }, m)
+        self.like(
+            name,
+            Op::HcHeadWeights {
+                scale: w.scale,
+                base: w.base,
+                eps,
+            },
+            m,
+        )
     }
 
     /// `Σ pre_i · x_i`, `[R, D]`.
     pub fn hc_collapse(&mut self, name: &str, x: Tid, weights: Tid, streams: usize) -> Tid {
         let shape = self.shape(x);
         let streams = streams as u32;
-        self.one(name, Op::HcCollapse { streams }, &[x, weights], shape.rows, shape.cols / streams)
+        self.one(
+            name,
+            Op::HcCollapse { streams },
+            &[x, weights],
+            shape.rows,
+            shape.cols / streams,
+        )
     }
 
     /// `post ⊗ y + combᵀ · x`, `[R, N·D]`.
     pub fn hc_expand(&mut self, name: &str, x: Tid, y: Tid, weights: Tid, streams: usize) -> Tid {
         let shape = self.shape(x);
-        let op = Op::HcExpand { streams: streams as u32 };
+        let op = Op::HcExpand {
+            streams: streams as u32,
+        };
         self.one(name, op, &[x, y, weights], shape.rows, shape.cols)
     }
 
     /// Rotate the tail of each head; `x` has one row a token or one a closed window.
-    pub fn rope_tail(&mut self, name: &str, x: Tid, heads: usize, rope_dim: usize, rope: Rope, turn: Turn) -> Tid {
+    pub fn rope_tail(
+        &mut self,
+        name: &str,
+        x: Tid,
+        heads: usize,
+        rope_dim: usize,
+        rope: Rope,
+        turn: Turn,
+    ) -> Tid {
         let (heads, rope_dim) = (heads as u32, rope_dim as u32);
-        self.like(name, Op::RopeTail { heads, rope_dim, rope, turn }, x)
+        self.like(
+            name,
+            Op::RopeTail {
+                heads,
+                rope_dim,
+                rope,
+                turn,
+            },
+            x,
+        )
     }
 
     /// Round as the cache of the reference does; `rounding: None` records nothing.
     pub fn round(&mut self, name: &str, x: Tid, dim: usize, rounding: Option<Rounding>) -> Tid {
         match rounding {
-            Some(rounding) => self.like(name, Op::Round { dim: dim as u32, rounding }, x),
+            Some(rounding) => self.like(
+                name,
+                Op::Round {
+                    dim: dim as u32,
+                    rounding,
+                },
+                x,
+            ),
             None => x,
         }
     }
@@ -139,17 +233,53 @@ impl<'w> Builder<'w> {
     }
 
     /// Pool every window that closes in this step, `[windows, dim]`.
-    pub fn pool(&mut self, name: &str, values: StateId, gates: StateId, ratio: u32, halves: usize) -> Tid {
+    pub fn pool(
+        &mut self,
+        name: &str,
+        values: StateId,
+        gates: StateId,
+        ratio: u32,
+        halves: usize,
+    ) -> Tid {
         let halves = halves as u32;
         let cols = self.states[values.0 as usize].cols / halves;
-        self.one(name, Op::Pool { values, gates, ratio, halves }, &[], Rows::Windows(ratio), cols)
+        self.one(
+            name,
+            Op::Pool {
+                values,
+                gates,
+                ratio,
+                halves,
+            },
+            &[],
+            Rows::Windows(ratio),
+            cols,
+        )
     }
 
     /// Entries the indexer keeps, ids `[R, K]`.
-    pub fn index_top_k(&mut self, name: &str, q: Tid, w: Tid, keys: StateId, top_k: usize, ratio: u32) -> Tid {
+    pub fn index_top_k(
+        &mut self,
+        name: &str,
+        q: Tid,
+        w: Tid,
+        keys: StateId,
+        top_k: usize,
+        ratio: u32,
+    ) -> Tid {
         let heads = self.shape(w).cols;
-        let op = Op::IndexTopK { keys, heads, dim: self.shape(q).cols / heads, top_k: top_k as u32, ratio };
-        let shape = Shape { rows: self.shape(q).rows, cols: top_k as u32, dtype: Dtype::I32 };
+        let op = Op::IndexTopK {
+            keys,
+            heads,
+            dim: self.shape(q).cols / heads,
+            top_k: top_k as u32,
+            ratio,
+        };
+        let shape = Shape {
+            rows: self.shape(q).rows,
+            cols: top_k as u32,
+            dtype: Dtype::I32,
+        };
         self.push(name, op, &[q, w], &[("", shape)])[0]
     }
 
@@ -166,13 +296,45 @@ impl<'w> Builder<'w> {
     }
 
     /// Highest affinities plus bias: ids and weights, `[R, k]` each.
-    pub fn route_top_k(&mut self, name: &str, a: Tid, bias: Option<VectorId>, used: usize, scale: f32) -> (Tid, Tid) {
-        self.route(name, a, Op::RouteTopK { bias, used: used as u32, scale }, used)
+    pub fn route_top_k(
+        &mut self,
+        name: &str,
+        a: Tid,
+        bias: Option<VectorId>,
+        used: usize,
+        scale: f32,
+    ) -> (Tid, Tid) {
+        self.route(
+            name,
+            a,
+            Op::RouteTopK {
+                bias,
+                used: used as u32,
+                scale,
+            },
+            used,
+        )
     }
 
     /// Experts of the token ids: ids and weights, `[R, k]` each.
-    pub fn route_hash(&mut self, name: &str, a: Tid, table: TableId, used: usize, scale: f32) -> (Tid, Tid) {
-        self.route(name, a, Op::RouteHash { table, used: used as u32, scale }, used)
+    pub fn route_hash(
+        &mut self,
+        name: &str,
+        a: Tid,
+        table: TableId,
+        used: usize,
+        scale: f32,
+    ) -> (Tid, Tid) {
+        self.route(
+            name,
+            a,
+            Op::RouteHash {
+                table,
+                used: used as u32,
+                scale,
+            },
+            used,
+        )
     }
 
     /// Weighted sum of the chosen experts, `[R, D]`.
@@ -202,8 +364,16 @@ impl<'w> Builder<'w> {
     fn route(&mut self, name: &str, a: Tid, op: Op, used: usize) -> (Tid, Tid) {
         let rows = self.shape(a).rows;
         let cols = used as u32;
-        let ids = Shape { rows, cols, dtype: Dtype::I32 };
-        let weights = Shape { rows, cols, dtype: Dtype::F32 };
+        let ids = Shape {
+            rows,
+            cols,
+            dtype: Dtype::I32,
+        };
+        let weights = Shape {
+            rows,
+            cols,
+            dtype: Dtype::F32,
+        };
         let out = self.push(name, op, &[a], &[(".ids", ids), (".weights", weights)]);
         (out[0], out[1])
     }
@@ -218,25 +388,52 @@ impl<'w> Builder<'w> {
     }
 
     fn one(&mut self, name: &str, op: Op, inputs: &[Tid], rows: Rows, cols: u32) -> Tid {
-        self.push(name, op, inputs, &[("", Shape { rows, cols, dtype: Dtype::F32 })])[0]
+        self.push(
+            name,
+            op,
+            inputs,
+            &[(
+                "",
+                Shape {
+                    rows,
+                    cols,
+                    dtype: Dtype::F32,
+                },
+            )],
+        )[0]
     }
 
     fn state(&mut self, name: &str, cols: u32, kind: StateKind) -> StateId {
         let name = NodeName::new(self.layer, name);
-        self.states.push(StateSpec { name: name.as_str().into(), kind, cols });
+        self.states.push(StateSpec {
+            name: name.as_str().into(),
+            kind,
+            cols,
+        });
         StateId(self.states.len() as u32 - 1)
     }
 
     fn push(&mut self, name: &str, op: Op, inputs: &[Tid], outputs: &[(&str, Shape)]) -> Vec<Tid> {
         let name = NodeName::new(self.layer, name);
-        debug_assert!(self.names.insert(name.clone()), "node name {name} recorded twice");
+        debug_assert!(
+            self.names.insert(name.clone()),
+            "node name {name} recorded twice"
+        );
         let first = self.values.len() as u32;
         for (suffix, shape) in outputs {
             let name = NodeName(format!("{name}{suffix}").into());
-            self.values.push(ValueInfo { name, shape: *shape });
+            self.values.push(ValueInfo {
+                name,
+                shape: *shape,
+            });
         }
         let outputs: Vec<Tid> = (first..self.values.len() as u32).map(Tid).collect();
-        self.nodes.push(Node { name, op, inputs: inputs.to_vec(), outputs: outputs.clone() });
+        self.nodes.push(Node {
+            name,
+            op,
+            inputs: inputs.to_vec(),
+            outputs: outputs.clone(),
+        });
         outputs
     }
 }

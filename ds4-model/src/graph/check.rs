@@ -82,23 +82,39 @@ pub fn check(graph: &Graph, weights: &Weights) -> Result<(), GraphError> {
     let mut names = std::collections::HashSet::new();
     for node in &graph.nodes {
         if !names.insert(&node.name) {
-            return Err(GraphError::DuplicateName { name: node.name.clone() });
+            return Err(GraphError::DuplicateName {
+                name: node.name.clone(),
+            });
         }
         for &t in &node.inputs {
             if !written.get(t.0 as usize).copied().unwrap_or(false) {
-                return Err(GraphError::ReadBeforeWrite { node: node.name.clone(), value: t.0 });
+                return Err(GraphError::ReadBeforeWrite {
+                    node: node.name.clone(),
+                    value: t.0,
+                });
             }
         }
         for &t in &node.outputs {
             if std::mem::replace(&mut written[t.0 as usize], true) {
-                return Err(GraphError::WrittenTwice { node: node.name.clone(), value: t.0 });
+                return Err(GraphError::WrittenTwice {
+                    node: node.name.clone(),
+                    value: t.0,
+                });
             }
         }
-        Checked { graph, weights, node }.op()?;
+        Checked {
+            graph,
+            weights,
+            node,
+        }
+        .op()?;
     }
     match written[graph.logits.0 as usize] {
         true => Ok(()),
-        false => Err(GraphError::ReadBeforeWrite { node: NodeName::new(None, "logits"), value: graph.logits.0 }),
+        false => Err(GraphError::ReadBeforeWrite {
+            node: NodeName::new(None, "logits"),
+            value: graph.logits.0,
+        }),
     }
 }
 
@@ -118,14 +134,20 @@ impl Checked<'_> {
             }
             Op::Streams { streams } => {
                 self.arity(1, 1)?;
-                self.cols("output", self.out(0), self.input(0).cols as usize * *streams as usize)
+                self.cols(
+                    "output",
+                    self.out(0),
+                    self.input(0).cols as usize * *streams as usize,
+                )
             }
             Op::RmsNorm { weight, group, .. } => {
                 self.arity(1, 1)?;
                 self.same()?;
                 self.divides("group", self.input(0), *group)?;
                 match weight {
-                    Some(w) => self.number("weight", self.weights.vector(*w).len(), *group as usize),
+                    Some(w) => {
+                        self.number("weight", self.weights.vector(*w).len(), *group as usize)
+                    }
                     None => Ok(()),
                 }
             }
@@ -135,7 +157,10 @@ impl Checked<'_> {
             }
             Op::Linears { weights } => {
                 self.arity(1, weights.len())?;
-                weights.iter().enumerate().try_for_each(|(i, &w)| self.linear(w, i))
+                weights
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(i, &w)| self.linear(w, i))
             }
             Op::GroupedLinear { weight, groups } => {
                 self.arity(1, 1)?;
@@ -144,7 +169,12 @@ impl Checked<'_> {
                 self.divides("groups", self.out(0), *groups)?;
                 self.cols("output", self.out(0), info.rows)
             }
-            Op::HcWeights { scale, base, streams, .. } => {
+            Op::HcWeights {
+                scale,
+                base,
+                streams,
+                ..
+            } => {
                 self.arity(1, 1)?;
                 self.same()?;
                 let mixed = (2 * streams + streams * streams) as usize;
@@ -156,11 +186,19 @@ impl Checked<'_> {
                 self.arity(1, 1)?;
                 self.same()?;
                 self.number("scale", self.weights.vector(*scale).len(), 1)?;
-                self.number("base", self.weights.vector(*base).len(), self.input(0).cols as usize)
+                self.number(
+                    "base",
+                    self.weights.vector(*base).len(),
+                    self.input(0).cols as usize,
+                )
             }
             Op::HcCollapse { streams } => {
                 self.arity(2, 1)?;
-                self.cols("streams", self.input(0), (self.out(0).cols * streams) as usize)?;
+                self.cols(
+                    "streams",
+                    self.input(0),
+                    (self.out(0).cols * streams) as usize,
+                )?;
                 match self.input(1).cols >= *streams {
                     true => Ok(()),
                     false => self.cols("weights", self.input(1), *streams as usize),
@@ -169,10 +207,20 @@ impl Checked<'_> {
             Op::HcExpand { streams } => {
                 self.arity(3, 1)?;
                 self.same()?;
-                self.cols("streams", self.input(0), (self.input(1).cols * streams) as usize)?;
-                self.cols("weights", self.input(2), (2 * streams + streams * streams) as usize)
+                self.cols(
+                    "streams",
+                    self.input(0),
+                    (self.input(1).cols * streams) as usize,
+                )?;
+                self.cols(
+                    "weights",
+                    self.input(2),
+                    (2 * streams + streams * streams) as usize,
+                )
             }
-            Op::RopeTail { heads, rope_dim, .. } => {
+            Op::RopeTail {
+                heads, rope_dim, ..
+            } => {
                 self.arity(1, 1)?;
                 self.same()?;
                 self.divides("heads", self.input(0), *heads)?;
@@ -210,30 +258,64 @@ impl Checked<'_> {
                 self.arity(1, 0)?;
                 let spec = self.graph.states.spec(*state);
                 self.cols("input", self.input(0), spec.cols as usize)?;
-                self.number("position embedding", self.weights.vector(*ape).len(), (spec.cols * ratio) as usize)
+                self.number(
+                    "position embedding",
+                    self.weights.vector(*ape).len(),
+                    (spec.cols * ratio) as usize,
+                )
             }
-            Op::Pool { values, gates, halves, .. } => {
+            Op::Pool {
+                values,
+                gates,
+                halves,
+                ..
+            } => {
                 self.arity(0, 1)?;
                 for state in [values, gates] {
                     let spec = self.graph.states.spec(*state);
-                    self.number("state", spec.cols as usize, (self.out(0).cols * halves) as usize)?;
+                    self.number(
+                        "state",
+                        spec.cols as usize,
+                        (self.out(0).cols * halves) as usize,
+                    )?;
                 }
                 Ok(())
             }
-            Op::IndexTopK { keys, heads, dim, top_k, .. } => {
+            Op::IndexTopK {
+                keys,
+                heads,
+                dim,
+                top_k,
+                ..
+            } => {
                 self.arity(2, 1)?;
                 self.cols("queries", self.input(0), (heads * dim) as usize)?;
                 self.cols("head weights", self.input(1), *heads as usize)?;
                 self.cols("output", self.out(0), *top_k as usize)?;
-                self.number("keys", self.graph.states.spec(*keys).cols as usize, *dim as usize)
+                self.number(
+                    "keys",
+                    self.graph.states.spec(*keys).cols as usize,
+                    *dim as usize,
+                )
             }
-            Op::Attend { raw, compressed, sinks, heads, dim, .. } => {
+            Op::Attend {
+                raw,
+                compressed,
+                sinks,
+                heads,
+                dim,
+                ..
+            } => {
                 let inputs = self.node.inputs.len();
                 self.arity(inputs.clamp(1, 2), 1)?;
                 self.cols("queries", self.input(0), (heads * dim) as usize)?;
                 self.number("sinks", self.weights.vector(*sinks).len(), *heads as usize)?;
                 for state in std::iter::once(raw).chain(compressed.iter().map(|(s, _)| s)) {
-                    self.number("rows", self.graph.states.spec(*state).cols as usize, *dim as usize)?;
+                    self.number(
+                        "rows",
+                        self.graph.states.spec(*state).cols as usize,
+                        *dim as usize,
+                    )?;
                 }
                 match inputs == 2 && self.input(1).dtype != Dtype::I32 {
                     true => Err(self.kind("ids")),
@@ -258,7 +340,11 @@ impl Checked<'_> {
             }
             Op::Experts { gate, up, down, .. } => {
                 self.arity(3, 1)?;
-                let (gate, up, down) = (self.weights.info(*gate), self.weights.info(*up), self.weights.info(*down));
+                let (gate, up, down) = (
+                    self.weights.info(*gate),
+                    self.weights.info(*up),
+                    self.weights.info(*down),
+                );
                 self.cols("input", self.input(0), gate.cols)?;
                 self.number("up rows", up.rows, gate.rows)?;
                 self.number("down columns", down.cols, gate.rows)?;
@@ -317,7 +403,10 @@ impl Checked<'_> {
     }
 
     fn kind(&self, what: &'static str) -> GraphError {
-        GraphError::Kind { node: self.node.name.clone(), what }
+        GraphError::Kind {
+            node: self.node.name.clone(),
+            what,
+        }
     }
 
     fn cols(&self, what: &'static str, shape: Shape, expected: usize) -> Result<(), GraphError> {
@@ -335,15 +424,28 @@ impl Checked<'_> {
         let (found, expected) = (found as u64, expected as u64);
         match found == expected {
             true => Ok(()),
-            false => Err(GraphError::Columns { node: self.node.name.clone(), what, found, expected }),
+            false => Err(GraphError::Columns {
+                node: self.node.name.clone(),
+                what,
+                found,
+                expected,
+            }),
         }
     }
 
     fn arity(&self, inputs: usize, outputs: usize) -> Result<(), GraphError> {
-        let checks = [("inputs", self.node.inputs.len(), inputs), ("outputs", self.node.outputs.len(), outputs)];
+        let checks = [
+            ("inputs", self.node.inputs.len(), inputs),
+            ("outputs", self.node.outputs.len(), outputs),
+        ];
         for (what, found, expected) in checks {
             if found != expected {
-                return Err(GraphError::Arity { node: self.node.name.clone(), what, found, expected });
+                return Err(GraphError::Arity {
+                    node: self.node.name.clone(),
+                    what,
+                    found,
+                    expected,
+                });
             }
         }
         Ok(())

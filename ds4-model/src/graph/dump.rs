@@ -12,11 +12,17 @@ use crate::weights::Weights;
 
 /// Graphviz source: one box a node, clustered by layer, edges along values.
 pub fn to_dot(graph: &Graph, weights: &Weights) -> String {
-    let mut out = String::from("digraph ds4 {\n  rankdir=TB; node [shape=box, fontname=\"monospace\"];\n");
+    let mut out =
+        String::from("digraph ds4 {\n  rankdir=TB; node [shape=box, fontname=\"monospace\"];\n");
     let mut writer = vec![0; graph.values().len()];
     let mut open: Option<&str> = None;
     for (index, node) in graph.nodes().iter().enumerate() {
-        let layer = node.name.as_str().split_once('.').map(|(l, _)| l).filter(|l| is_layer(l));
+        let layer = node
+            .name
+            .as_str()
+            .split_once('.')
+            .map(|(l, _)| l)
+            .filter(|l| is_layer(l));
         if layer != open {
             if open.is_some() {
                 out.push_str("  }\n");
@@ -27,7 +33,11 @@ pub fn to_dot(graph: &Graph, weights: &Weights) -> String {
             }
             open = layer;
         }
-        let _ = writeln!(out, "    n{index} [label=\"{}\"];", label(graph, weights, node));
+        let _ = writeln!(
+            out,
+            "    n{index} [label=\"{}\"];",
+            label(graph, weights, node)
+        );
         for t in &node.outputs {
             writer[t.0 as usize] = index;
         }
@@ -37,7 +47,12 @@ pub fn to_dot(graph: &Graph, weights: &Weights) -> String {
     }
     for (index, node) in graph.nodes().iter().enumerate() {
         for t in &node.inputs {
-            let _ = writeln!(out, "  n{} -> n{index} [label=\"{}\"];", writer[t.0 as usize], shape(graph, *t));
+            let _ = writeln!(
+                out,
+                "  n{} -> n{index} [label=\"{}\"];",
+                writer[t.0 as usize],
+                shape(graph, *t)
+            );
         }
     }
     out.push_str("}\n");
@@ -59,7 +74,8 @@ pub fn to_json(graph: &Graph, weights: &Weights, plan: Option<&Plan>) -> Value {
     });
     let values = (0..graph.values().len() as u32).map(|i| {
         let t = Tid(i);
-        let mut value = json!({ "name": graph.values()[i as usize].name.as_str(), "shape": shape(graph, t) });
+        let mut value =
+            json!({ "name": graph.values()[i as usize].name.as_str(), "shape": shape(graph, t) });
         if let Some(plan) = plan {
             let slot = plan.slot(t);
             value["offset"] = json!(slot.offset);
@@ -88,11 +104,16 @@ pub fn to_json(graph: &Graph, weights: &Weights, plan: Option<&Plan>) -> Value {
 }
 
 fn is_layer(prefix: &str) -> bool {
-    prefix.strip_prefix('l').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    prefix
+        .strip_prefix('l')
+        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn names<'g>(graph: &'g Graph, values: &[Tid]) -> Vec<&'g str> {
-    values.iter().map(|t| graph.values()[t.0 as usize].name.as_str()).collect()
+    values
+        .iter()
+        .map(|t| graph.values()[t.0 as usize].name.as_str())
+        .collect()
 }
 
 fn shape(graph: &Graph, t: Tid) -> String {

@@ -25,9 +25,17 @@ fn linears_of_one_input(mut graph: Graph) -> Graph {
         let first = &graph.nodes[group[0]];
         let node = Node {
             name: first.name.clone(),
-            op: Op::Linears { weights: group.iter().flat_map(|&i| graph.nodes[i].op.matrices()).collect() },
+            op: Op::Linears {
+                weights: group
+                    .iter()
+                    .flat_map(|&i| graph.nodes[i].op.matrices())
+                    .collect(),
+            },
             inputs: first.inputs.clone(),
-            outputs: group.iter().flat_map(|&i| graph.nodes[i].outputs.clone()).collect(),
+            outputs: group
+                .iter()
+                .flat_map(|&i| graph.nodes[i].outputs.clone())
+                .collect(),
         };
         merged.insert(group[0], node);
         for &index in &group[1..] {

@@ -90,6 +90,15 @@ impl Graph {
         &self.nodes
     }
 
+    /// The same values and states under another list of operations, for rewriting rules and tests; [`check`] it.
+    #[must_use]
+    pub fn with_nodes(&self, nodes: Vec<Node>) -> Self {
+        Self {
+            nodes,
+            ..self.clone()
+        }
+    }
+
     /// All values; a [`Tid`] is an index into this list.
     pub fn values(&self) -> &[ValueInfo] {
         &self.values

@@ -311,9 +311,11 @@ impl Op {
             Op::Store { state } | Op::StoreGate { state, .. } => vec![state],
             Op::Pool { values, gates, .. } => vec![values, gates],
             Op::IndexTopK { keys, .. } => vec![keys],
-            Op::Attend { raw, compressed, .. } => {
-                std::iter::once(raw).chain(compressed.map(|(state, _)| state)).collect()
-            }
+            Op::Attend {
+                raw, compressed, ..
+            } => std::iter::once(raw)
+                .chain(compressed.map(|(state, _)| state))
+                .collect(),
             _ => Vec::new(),
         }
     }

@@ -46,19 +46,33 @@ impl Plan {
                 let len = capacity(t);
                 slots[t.0 as usize] = match reused {
                     Some(input) => slots[input.0 as usize],
-                    None => Slot { offset: free.take(len), len },
+                    None => Slot {
+                        offset: free.take(len),
+                        len,
+                    },
                 };
             }
             // A value nobody reads (ids seen only by a tap) dies at once; inputs die at their last reader.
-            let dead = node.inputs.iter().chain(&node.outputs).filter(|t| last[t.0 as usize] == index);
+            let dead = node
+                .inputs
+                .iter()
+                .chain(&node.outputs)
+                .filter(|t| last[t.0 as usize] == index);
             let mut dead: Vec<Tid> = dead.copied().collect();
             dead.sort_unstable();
             dead.dedup();
-            for t in dead.into_iter().filter(|t| Some(*t) != reused && *t != graph.logits()) {
+            for t in dead
+                .into_iter()
+                .filter(|t| Some(*t) != reused && *t != graph.logits())
+            {
                 free.give(slots[t.0 as usize]);
             }
         }
-        Plan { rows, slots, arena: free.end }
+        Plan {
+            rows,
+            slots,
+            arena: free.end,
+        }
     }
 
     /// Most tokens a step of this plan may have.
@@ -81,8 +95,11 @@ impl Plan {
 pub(crate) fn aliased(graph: &Graph, node: &Node, last: &[usize], index: usize) -> Option<Tid> {
     let &input = node.inputs.first()?;
     let distinct = !node.inputs[1..].contains(&input);
-    let fits = node.op.in_place() && node.outputs.len() == 1 && graph.shape(node.outputs[0]) == graph.shape(input);
-    (distinct && fits && last[input.0 as usize] == index && input != graph.logits()).then_some(input)
+    let fits = node.op.in_place()
+        && node.outputs.len() == 1
+        && graph.shape(node.outputs[0]) == graph.shape(input);
+    (distinct && fits && last[input.0 as usize] == index && input != graph.logits())
+        .then_some(input)
 }
 
 /// Index of the last node that reads (or, unread, writes) each value.

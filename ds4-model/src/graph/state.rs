@@ -41,7 +41,11 @@ impl Keep {
             Keep::Last { tokens } => len.saturating_sub(tokens),
             Keep::OpenWindow { ratio, overlap } => {
                 let open = len / ratio * ratio;
-                if overlap { open.saturating_sub(ratio) } else { open }
+                if overlap {
+                    open.saturating_sub(ratio)
+                } else {
+                    open
+                }
             }
         }
     }
@@ -85,6 +89,9 @@ impl StateLayout {
             StateKind::Ring { keep } => u64::from(keep.most()) + step,
             StateKind::Windows { ratio } => tokens / u64::from(ratio),
         };
-        self.specs.iter().map(|spec| rows(spec) * u64::from(spec.cols) * 4).sum()
+        self.specs
+            .iter()
+            .map(|spec| rows(spec) * u64::from(spec.cols) * 4)
+            .sum()
     }
 }

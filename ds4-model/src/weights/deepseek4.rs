@@ -131,7 +131,16 @@ impl Model {
         };
         let output_norm = t.vector("output_norm.weight", &[c.dim]);
         let output = t.matrix("output.weight", c.vocab, c.dim);
-        Ok((Model { embedding, layers, head_hc, output_norm, output }, t.finish()?))
+        Ok((
+            Model {
+                embedding,
+                layers,
+                head_hc,
+                output_norm,
+                output,
+            },
+            t.finish()?,
+        ))
     }
 }
 
@@ -143,14 +152,23 @@ impl Layer {
         let compressor = (ratio != Ratio::None)
             .then(|| Compressor::load(t, &name("attn_compressor"), ratio, c.head_dim, dim));
         let indexer = (ratio == Ratio::Four).then(|| Indexer {
-            q_b: t.matrix(&name("indexer.attn_q_b.weight"), c.index_heads * c.index_dim, c.q_rank),
+            q_b: t.matrix(
+                &name("indexer.attn_q_b.weight"),
+                c.index_heads * c.index_dim,
+                c.q_rank,
+            ),
             head_weights: t.matrix(&name("indexer.proj.weight"), c.index_heads, dim),
             compressor: Compressor::load(t, &name("indexer_compressor"), ratio, c.index_dim, dim),
         });
         let bias = name("exp_probs_b.bias");
         let selection = if layer < c.hash_layers {
             t.ignore(&bias);
-            Selection::Hash(t.table(&name("ffn_gate_tid2eid.weight"), c.vocab, c.experts_used, c.experts))
+            Selection::Hash(t.table(
+                &name("ffn_gate_tid2eid.weight"),
+                c.vocab,
+                c.experts_used,
+                c.experts,
+            ))
         } else {
             Selection::TopK(t.optional_vector(&bias, &[c.experts]))
         };
@@ -169,7 +187,11 @@ impl Layer {
                 c.out_groups * c.out_rank,
                 c.heads * c.head_dim / c.out_groups,
             ),
-            out_b: t.matrix(&name("attn_output_b.weight"), dim, c.out_groups * c.out_rank),
+            out_b: t.matrix(
+                &name("attn_output_b.weight"),
+                dim,
+                c.out_groups * c.out_rank,
+            ),
             compressor,
             indexer,
             ffn_norm: t.vector(&name("ffn_norm.weight"), &[dim]),
@@ -202,7 +224,10 @@ impl Compressor {
         Compressor {
             kv: t.matrix(&format!("{prefix}_kv.weight"), width, hidden),
             gate: t.matrix(&format!("{prefix}_gate.weight"), width, hidden),
-            ape: t.vector(&format!("{prefix}_ape.weight"), &[width, ratio.tokens() as usize]),
+            ape: t.vector(
+                &format!("{prefix}_ape.weight"),
+                &[width, ratio.tokens() as usize],
+            ),
             norm: t.vector(&format!("{prefix}_norm.weight"), &[dim]),
         }
     }

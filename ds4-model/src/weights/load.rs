@@ -36,17 +36,36 @@ impl<'a> Loader<'a> {
     }
 
     /// `slices` packed matrices `[rows, cols]` one after the other (`ne = [cols, rows, slices]`).
-    pub(super) fn stack(&mut self, name: &str, rows: usize, cols: usize, slices: usize) -> MatrixId {
+    pub(super) fn stack(
+        &mut self,
+        name: &str,
+        rows: usize,
+        cols: usize,
+        slices: usize,
+    ) -> MatrixId {
         let id = MatrixId(self.matrices.len() as u32);
-        let mut entry = MatrixInfo { name: name.into(), ty: TensorType::F32, rows, cols, slices, tensor: 0 };
+        let mut entry = MatrixInfo {
+            name: name.into(),
+            ty: TensorType::F32,
+            rows,
+            cols,
+            slices,
+            tensor: 0,
+        };
         if let Some((index, info)) = self.take(name) {
-            let same = info.dims.elements() == (rows * cols * slices) as u64 && info.dims.cols() == cols as u64;
+            let same = info.dims.elements() == (rows * cols * slices) as u64
+                && info.dims.cols() == cols as u64;
             if !same {
                 self.wrong_shape(info, &[cols, rows, slices]);
             } else if ds4_quant::codec(info.ty).is_none() {
                 self.wrong_type(info, "a type this build decodes");
             }
-            entry = MatrixInfo { name: info.name.clone(), ty: info.ty, tensor: index, ..entry };
+            entry = MatrixInfo {
+                name: info.name.clone(),
+                ty: info.ty,
+                tensor: index,
+                ..entry
+            };
         }
         self.matrices.push(entry);
         id
@@ -78,8 +97,13 @@ impl<'a> Loader<'a> {
                 self.wrong_type(info, "I32");
             } else {
                 let bytes = self.gguf.tensor_at(index).bytes;
-                values = bytes.chunks_exact(4).map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-                let bad = values.iter().position(|&v| usize::try_from(v).map_or(true, |v| v >= below));
+                values = bytes
+                    .chunks_exact(4)
+                    .map(|b| i32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+                    .collect();
+                let bad = values
+                    .iter()
+                    .position(|&v| usize::try_from(v).map_or(true, |v| v >= below));
                 if let Some(index) = bad {
                     self.problems.push(Problem::Content {
                         tensor: info.name.clone(),
@@ -102,10 +126,15 @@ impl<'a> Loader<'a> {
     /// The weights, when every tensor asked for was there and right.
     pub(super) fn finish(self) -> Result<Weights, WeightsError> {
         if !self.problems.is_empty() {
-            return Err(WeightsError { problems: self.problems });
+            return Err(WeightsError {
+                problems: self.problems,
+            });
         }
         let all = self.gguf.tensors().iter().enumerate();
-        let unused = all.filter(|(i, _)| !self.used.contains(i)).map(|(_, info)| info.name.clone()).collect();
+        let unused = all
+            .filter(|(i, _)| !self.used.contains(i))
+            .map(|(_, info)| info.name.clone())
+            .collect();
         Ok(Weights {
             gguf: self.gguf.clone(),
             matrices: self.matrices,
@@ -124,7 +153,9 @@ impl<'a> Loader<'a> {
     fn take(&mut self, name: &str) -> Option<(usize, &'a TensorInfo)> {
         let found = self.lookup(name);
         if found.is_none() {
-            self.problems.push(Problem::Missing { tensor: name.into() });
+            self.problems.push(Problem::Missing {
+                tensor: name.into(),
+            });
         }
         found
     }

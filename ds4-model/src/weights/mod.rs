@@ -73,8 +73,9 @@ impl Weights {
     /// A plain matrix `[rows, cols]`, or all slices of a stack as one tall matrix.
     pub fn matrix(&self, id: MatrixId) -> Matrix<'_> {
         let info = self.info(id);
-        let rows = info.rows * info.slices;
-        Matrix { ty: info.ty, rows, cols: info.cols, bytes: self.gguf.tensor_at(info.tensor).bytes }
+        let bytes = self.gguf.tensor_at(info.tensor).bytes;
+        Matrix::new(info.ty, info.rows * info.slices, info.cols, bytes)
+            .expect("shapes are checked when loading")
     }
 
     /// Slice `index` of a stack of experts, `[rows, cols]`.
@@ -82,10 +83,8 @@ impl Weights {
     /// # Panics
     /// When `index` is not below the number of slices; routers are checked when the model loads.
     pub fn slice(&self, id: MatrixId, index: usize) -> Matrix<'_> {
-        let info = self.info(id);
-        let bytes = info.slice_bytes();
-        let all = self.gguf.tensor_at(info.tensor).bytes;
-        Matrix { ty: info.ty, rows: info.rows, cols: info.cols, bytes: &all[index * bytes..(index + 1) * bytes] }
+        let rows = self.info(id).rows;
+        self.matrix(id).part(index * rows, (index + 1) * rows)
     }
 
     /// A decoded vector.
@@ -100,7 +99,10 @@ impl Weights {
 
     /// Every packed matrix of the model, in loading order.
     pub fn matrices(&self) -> impl Iterator<Item = (MatrixId, &MatrixInfo)> {
-        self.matrices.iter().enumerate().map(|(i, info)| (MatrixId(i as u32), info))
+        self.matrices
+            .iter()
+            .enumerate()
+            .map(|(i, info)| (MatrixId(i as u32), info))
     }
 
     /// Names of tensors in the file that this model does not use.
@@ -163,11 +165,24 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::Missing { tensor } => write!(f, "`{tensor}` is missing"),
-            Problem::Shape { tensor, found, expected } => write!(f, "`{tensor}` is {found}, expected {expected}"),
-            Problem::Type { tensor, found, expected } => {
+            Problem::Shape {
+                tensor,
+                found,
+                expected,
+            } => write!(f, "`{tensor}` is {found}, expected {expected}"),
+            Problem::Type {
+                tensor,
+                found,
+                expected,
+            } => {
                 write!(f, "`{tensor}` has type {found}, expected {expected}")
             }
-            Problem::Content { tensor, index, found, expected } => {
+            Problem::Content {
+                tensor,
+                index,
+                found,
+                expected,
+            } => {
                 write!(f, "`{tensor}`[{index}] is {found}, expected {expected}")
             }
         }
@@ -183,7 +198,11 @@ pub struct WeightsError {
 
 impl fmt::Display for WeightsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of the model's tensors cannot be used:", self.problems.len())?;
+        write!(
+            f,
+            "{} of the model's tensors cannot be used:",
+            self.problems.len()
+        )?;
         for problem in &self.problems {
             write!(f, "\n  {problem}")?;
         }

@@ -25,12 +25,23 @@ pub(super) fn attend(g: &mut Builder<'_>, c: &Context<'_>, index: usize, w: &Lay
     let kv = turn(g, "attn.kv", kv, 1, Turn::Forward);
     let kv = g.round("attn.kv.round", kv, dim, c.kv_rounding());
     // The query itself is part of the window, so the next token looks back at W - 1 stored rows.
-    let raw = g.ring("raw", dim as u32, Keep::Last { tokens: config.window as u32 - 1 });
+    let raw = g.ring(
+        "raw",
+        dim as u32,
+        Keep::Last {
+            tokens: config.window as u32 - 1,
+        },
+    );
     g.store("attn.kv.store", kv, raw);
 
     let ratio = config.ratios[index];
     let compressed = w.compressor.as_ref().map(|compressor| {
-        let parts = compress::Parts { name: "attn.comp", state: "comp", dim, rounding: c.kv_rounding() };
+        let parts = compress::Parts {
+            name: "attn.comp",
+            state: "comp",
+            dim,
+            rounding: c.kv_rounding(),
+        };
         compress::compress(g, c, ratio, &rope, compressor, parts, x)
     });
     let ids = match (&w.indexer, ratio) {

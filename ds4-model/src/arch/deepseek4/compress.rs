@@ -31,10 +31,18 @@ pub(super) fn compress(
     parts: Parts<'_>,
     x: Tid,
 ) -> StateId {
-    let Parts { name, state, dim, rounding } = parts;
+    let Parts {
+        name,
+        state,
+        dim,
+        rounding,
+    } = parts;
     let tokens = ratio.tokens();
     let width = (ratio.halves() * dim) as u32;
-    let keep = Keep::OpenWindow { ratio: tokens, overlap: ratio.halves() == 2 };
+    let keep = Keep::OpenWindow {
+        ratio: tokens,
+        overlap: ratio.halves() == 2,
+    };
     let values = g.ring(&format!("{state}.values"), width, keep);
     let gates = g.ring(&format!("{state}.gates"), width, keep);
     let rows = g.windows(&format!("{state}.rows"), dim as u32, tokens);
@@ -44,9 +52,22 @@ pub(super) fn compress(
     let s = g.linear(&format!("{name}.gates"), x, w.gate);
     g.store_gate(&format!("{name}.gates.store"), s, gates, w.ape, tokens);
 
-    let e = g.pool(&format!("{name}.pool"), values, gates, tokens, ratio.halves());
+    let e = g.pool(
+        &format!("{name}.pool"),
+        values,
+        gates,
+        tokens,
+        ratio.halves(),
+    );
     let e = g.rms_norm(&format!("{name}.norm"), e, w.norm, c.config.norm_eps);
-    let e = g.rope_tail(&format!("{name}.rope"), e, 1, c.config.rope_dim, *rope, Turn::Forward);
+    let e = g.rope_tail(
+        &format!("{name}.rope"),
+        e,
+        1,
+        c.config.rope_dim,
+        *rope,
+        Turn::Forward,
+    );
     let e = g.round(&format!("{name}.round"), e, dim, rounding);
     g.store(&format!("{name}.store"), e, rows);
     rows
@@ -65,11 +86,35 @@ pub(super) fn choose(
     x: Tid,
 ) -> Tid {
     let config = c.config;
-    let parts = Parts { name: "index.comp", state: "index", dim: config.index_dim, rounding: c.index_rounding(true) };
+    let parts = Parts {
+        name: "index.comp",
+        state: "index",
+        dim: config.index_dim,
+        rounding: c.index_rounding(true),
+    };
     let keys = compress(g, c, ratio, rope, &w.compressor, parts, x);
     let q = g.linear("index.q_b", qa, w.q_b);
-    let q = g.rope_tail("index.q", q, config.index_heads, config.rope_dim, *rope, Turn::Forward);
-    let q = g.round("index.q.round", q, config.index_dim, c.index_rounding(false));
+    let q = g.rope_tail(
+        "index.q",
+        q,
+        config.index_heads,
+        config.rope_dim,
+        *rope,
+        Turn::Forward,
+    );
+    let q = g.round(
+        "index.q.round",
+        q,
+        config.index_dim,
+        c.index_rounding(false),
+    );
     let head_weights = g.linear("index.weights", x, w.head_weights);
-    g.index_top_k("index.top_k", q, head_weights, keys, config.index_top_k, ratio.tokens())
+    g.index_top_k(
+        "index.top_k",
+        q,
+        head_weights,
+        keys,
+        config.index_top_k,
+        ratio.tokens(),
+    )
 }

@@ -8,7 +8,12 @@ use crate::weights::Model;
 pub(super) fn logits(g: &mut Builder<'_>, c: &Context<'_>, model: &Model, x: Tid) -> Tid {
     let config = c.config;
     let x = g.select_rows("head.rows", x);
-    let normed = g.plain_norm("head.hc.norm", x, config.streams * config.dim, config.norm_eps);
+    let normed = g.plain_norm(
+        "head.hc.norm",
+        x,
+        config.streams * config.dim,
+        config.norm_eps,
+    );
     let m = g.linear("head.hc.project", normed, model.head_hc.mix);
     let weights = g.hc_head_weights("head.hc.weights", m, &model.head_hc, config.hc_eps);
     let h = g.hc_collapse("head.hc.collapse", x, weights, config.streams);

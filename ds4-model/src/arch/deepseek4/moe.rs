@@ -10,8 +10,20 @@ pub(super) fn routed(g: &mut Builder<'_>, c: &Context<'_>, index: usize, w: &Lay
     let z = g.linear("ffn.router", x, w.router);
     let a = g.affinity("ffn.affinity", z);
     let (ids, weights) = match w.selection {
-        Selection::Hash(table) => g.route_hash("ffn.route", a, table, config.experts_used, config.route_scale),
-        Selection::TopK(bias) => g.route_top_k("ffn.route", a, bias, config.experts_used, config.route_scale),
+        Selection::Hash(table) => g.route_hash(
+            "ffn.route",
+            a,
+            table,
+            config.experts_used,
+            config.route_scale,
+        ),
+        Selection::TopK(bias) => g.route_top_k(
+            "ffn.route",
+            a,
+            bias,
+            config.experts_used,
+            config.route_scale,
+        ),
     };
     let experts = Op::Experts {
         gate: w.gate_experts,

@@ -26,9 +26,15 @@ impl<'a> Visible<'a> {
         for piece in self.raw.pieces(first, position + 1) {
             out.extend(piece.chunks_exact(self.raw.cols()));
         }
-        let Some((rows, ratio)) = self.compressed else { return };
+        let Some((rows, ratio)) = self.compressed else {
+            return;
+        };
         match ids {
-            Some(ids) => out.extend(ids.iter().take_while(|&&id| id >= 0).map(|&id| rows.row(id as usize))),
+            Some(ids) => out.extend(
+                ids.iter()
+                    .take_while(|&&id| id >= 0)
+                    .map(|&id| rows.row(id as usize)),
+            ),
             None => out.extend(rows.pieces(0, (position + 1) / ratio)[0].chunks_exact(rows.cols())),
         }
     }
@@ -37,14 +43,24 @@ impl<'a> Visible<'a> {
 /// Attention of some heads of one query.
 ///
 /// * `q`, `out`: `[heads, dim]` · `rows`: visible rows of `dim` · `sinks`: `[heads]` · `scores`: scratch
-pub(super) fn heads(q: &[f32], rows: &[&[f32]], sinks: &[f32], dim: usize, scores: &mut Vec<f32>, out: &mut [f32]) {
+pub(super) fn heads(
+    q: &[f32],
+    rows: &[&[f32]],
+    sinks: &[f32],
+    dim: usize,
+    scores: &mut Vec<f32>,
+    out: &mut [f32],
+) {
     let count = rows.len();
     scores.clear();
     scores.resize(sinks.len() * count, 0.0);
     row_scores(q, rows, scores);
     let scale = 1.0 / (dim as f32).sqrt();
     for (scores, &sink) in scores.chunks_exact_mut(count).zip(sinks) {
-        let top = scores.iter().fold(f32::NEG_INFINITY, |m, s| m.max(s * scale)).max(sink);
+        let top = scores
+            .iter()
+            .fold(f32::NEG_INFINITY, |m, s| m.max(s * scale))
+            .max(sink);
         let mut sum = (sink - top).exp();
         for s in scores.iter_mut() {
             *s = (*s * scale - top).exp();

@@ -8,12 +8,28 @@ use super::state::Rows;
 /// the first window has no predecessor.
 ///
 /// * `out`: `[dim]`
-pub(super) fn pool(values: &Rows, gates: &Rows, index: usize, ratio: usize, halves: usize, out: &mut [f32]) {
+pub(super) fn pool(
+    values: &Rows,
+    gates: &Rows,
+    index: usize,
+    ratio: usize,
+    halves: usize,
+    out: &mut [f32],
+) {
     let dim = out.len();
     let start = index * ratio;
     let second = (halves - 1) * dim;
-    let before = if halves == 2 { start.saturating_sub(ratio)..start } else { 0..0 };
-    let members = || before.clone().map(|p| (p, 0)).chain((start..start + ratio).map(|p| (p, second)));
+    let before = if halves == 2 {
+        start.saturating_sub(ratio)..start
+    } else {
+        0..0
+    };
+    let members = || {
+        before
+            .clone()
+            .map(|p| (p, 0))
+            .chain((start..start + ratio).map(|p| (p, second)))
+    };
 
     let mut top = vec![f32::NEG_INFINITY; dim];
     for (position, half) in members() {

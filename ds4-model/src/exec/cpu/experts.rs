@@ -88,14 +88,25 @@ pub(super) fn run(
     scratch.up.resize(ids.len() * width, 0.0);
     scratch.down.resize(ids.len() * dim, 0.0);
 
-    let inputs: Vec<Activations> =
-        sorted.groups.iter().map(|(_, rows)| x.select(rows)).collect::<Result<_, _>>()?;
+    let inputs: Vec<Activations> = sorted
+        .groups
+        .iter()
+        .map(|(_, rows)| x.select(rows))
+        .collect::<Result<_, _>>()?;
     let mut jobs = Vec::with_capacity(2 * inputs.len());
     let (mut gate, mut up) = (&mut scratch.gate[..], &mut scratch.up[..]);
     for ((expert, _), input) in sorted.groups.iter().zip(&inputs) {
         let len = input.rows() * width;
-        jobs.push(Job { w: model.slice(experts.gate, *expert), x: input, y: take(&mut gate, len) });
-        jobs.push(Job { w: model.slice(experts.up, *expert), x: input, y: take(&mut up, len) });
+        jobs.push(Job {
+            w: model.slice(experts.gate, *expert),
+            x: input,
+            y: take(&mut gate, len),
+        });
+        jobs.push(Job {
+            w: model.slice(experts.up, *expert),
+            x: input,
+            y: take(&mut up, len),
+        });
     }
     matmul_many(pool, &mut jobs)?;
 
@@ -132,7 +143,9 @@ pub(super) fn run(
         for pair in row * used..(row + 1) * used {
             let at = sorted.place[pair] * dim;
             let w = weights[pair];
-            out.iter_mut().zip(&down[at..at + dim]).for_each(|(o, d)| *o += w * d);
+            out.iter_mut()
+                .zip(&down[at..at + dim])
+                .for_each(|(o, d)| *o += w * d);
         }
     });
     Ok(())

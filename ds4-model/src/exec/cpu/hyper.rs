@@ -6,7 +6,14 @@ pub(super) fn sigmoid(x: f32) -> f32 {
 }
 
 /// `m [2N + N²]` → pre, post, comb in place; comb is `[source, destination]`, Sinkhorn-normalised.
-pub(super) fn weights(m: &mut [f32], scale: &[f32], base: &[f32], n: usize, iterations: usize, eps: f32) {
+pub(super) fn weights(
+    m: &mut [f32],
+    scale: &[f32],
+    base: &[f32],
+    n: usize,
+    iterations: usize,
+    eps: f32,
+) {
     let (pre, rest) = m.split_at_mut(n);
     let (post, comb) = rest.split_at_mut(n);
     for (i, p) in pre.iter_mut().enumerate() {

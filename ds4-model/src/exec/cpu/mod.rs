@@ -47,7 +47,11 @@ impl CpuExecutor {
     ///
     /// # Errors
     /// [`ExecError::Quant`] when threads cannot be started.
-    pub fn new(weights: Arc<Weights>, threads: usize, precision: Precision) -> Result<Self, ExecError> {
+    pub fn new(
+        weights: Arc<Weights>,
+        threads: usize,
+        precision: Precision,
+    ) -> Result<Self, ExecError> {
         Ok(Self {
             weights,
             pool: Pool::new(threads)?,
@@ -62,20 +66,36 @@ impl CpuExecutor {
 
     fn state(&mut self, set: &StateSet) -> Result<&mut CpuState, ExecError> {
         let slot = self.states.get_mut(set.0).and_then(Option::as_mut);
-        slot.ok_or(ExecError::Foreign { what: "state set", index: set.0 })
+        slot.ok_or(ExecError::Foreign {
+            what: "state set",
+            index: set.0,
+        })
     }
 }
 
 impl Executor for CpuExecutor {
-    fn prepare(&mut self, graph: &Graph, rows: usize, all_logits: bool) -> Result<PlanId, ExecError> {
+    fn prepare(
+        &mut self,
+        graph: &Graph,
+        rows: usize,
+        all_logits: bool,
+    ) -> Result<PlanId, ExecError> {
         let plan = Plan::new(graph, rows, all_logits);
         if plan.arena() > self.arena.len() {
             let more = plan.arena() - self.arena.len();
             let bytes = plan.arena() as u64 * 4;
-            self.arena.try_reserve(more).map_err(|_| ExecError::Memory { what: "intermediate values", bytes })?;
+            self.arena
+                .try_reserve(more)
+                .map_err(|_| ExecError::Memory {
+                    what: "intermediate values",
+                    bytes,
+                })?;
             self.arena.resize(plan.arena(), 0.0);
         }
-        self.plans.push(Prepared { graph: graph.clone(), plan });
+        self.plans.push(Prepared {
+            graph: graph.clone(),
+            plan,
+        });
         Ok(PlanId(self.plans.len() - 1))
     }
 
@@ -107,7 +127,13 @@ impl Executor for CpuExecutor {
         run::run(self, plan, set, step, tokens, tap)
     }
 
-    fn copy_state(&mut self, set: &StateSet, id: StateId, first: usize, dir: CopyDir<'_>) -> Result<(), ExecError> {
+    fn copy_state(
+        &mut self,
+        set: &StateSet,
+        id: StateId,
+        first: usize,
+        dir: CopyDir<'_>,
+    ) -> Result<(), ExecError> {
         self.state(set)?.copy(id, first, dir)
     }
 }

@@ -15,7 +15,8 @@ pub(super) fn frequencies(rope: &Rope, n: usize) -> Vec<f64> {
         return (0..n / 2).map(plain).collect();
     };
     let turn = |beta: f64| {
-        n as f64 * (f64::from(yarn.original_context) / (2.0 * PI * beta)).ln() / (2.0 * rope.base.ln())
+        n as f64 * (f64::from(yarn.original_context) / (2.0 * PI * beta)).ln()
+            / (2.0 * rope.base.ln())
     };
     let lo = turn(yarn.beta_fast).floor().max(0.0);
     let hi = turn(yarn.beta_slow).ceil().min(n as f64 - 1.0);
@@ -58,7 +59,12 @@ impl Angles {
             Some(index) => index,
             None => {
                 let turns = self.turns(rope, rope_dim, rows);
-                self.tables.push(Table { rope: *rope, rope_dim, rows, turns });
+                self.tables.push(Table {
+                    rope: *rope,
+                    rope_dim,
+                    rows,
+                    turns,
+                });
                 self.tables.len() - 1
             }
         };
@@ -111,9 +117,26 @@ mod tests {
 
     #[test]
     fn shipped_yarn_constants_blend_between_15_and_25() {
-        let yarn = Yarn { factor: 16.0, original_context: 65_536, beta_fast: 32.0, beta_slow: 1.0 };
-        let scaled = frequencies(&Rope { base: 160_000.0, yarn: Some(yarn) }, 64);
-        let plain = frequencies(&Rope { base: 160_000.0, yarn: None }, 64);
+        let yarn = Yarn {
+            factor: 16.0,
+            original_context: 65_536,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+        };
+        let scaled = frequencies(
+            &Rope {
+                base: 160_000.0,
+                yarn: Some(yarn),
+            },
+            64,
+        );
+        let plain = frequencies(
+            &Rope {
+                base: 160_000.0,
+                yarn: None,
+            },
+            64,
+        );
         assert!((0..=15).all(|i| scaled[i] == plain[i]));
         assert!((16..25).all(|i| scaled[i] < plain[i] && scaled[i] > plain[i] / 16.0));
         assert!((25..32).all(|i| scaled[i] == plain[i] / 16.0));
@@ -125,6 +148,10 @@ mod tests {
         let mut x = [9.0, 1.0, 2.0, 3.0, 4.0];
         rotate(&mut x, 5, &turns, Turn::Forward);
         rotate(&mut x, 5, &turns, Turn::Back);
-        assert!(x.iter().zip([9.0, 1.0, 2.0, 3.0, 4.0]).all(|(a, b)| (a - b).abs() < 1e-6));
+        assert!(
+            x.iter()
+                .zip([9.0, 1.0, 2.0, 3.0, 4.0])
+                .all(|(a, b)| (a - b).abs() < 1e-6)
+        );
     }
 }

@@ -100,7 +100,11 @@ mod tests {
     fn every_e4m3_value_is_its_own_nearest() {
         for code in 0..127u32 {
             let (e, m) = (code >> 3, (code & 7) as f32);
-            let value = if e == 0 { m / 8.0 * 2f32.powi(-6) } else { (1.0 + m / 8.0) * 2f32.powi(e as i32 - 7) };
+            let value = if e == 0 {
+                m / 8.0 * 2f32.powi(-6)
+            } else {
+                (1.0 + m / 8.0) * 2f32.powi(e as i32 - 7)
+            };
             assert_eq!(e4m3(value), value);
         }
     }

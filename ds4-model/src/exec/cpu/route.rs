@@ -64,6 +64,8 @@ mod tests {
     fn affinity_of_large_inputs_is_finite() {
         let mut z = [0.0, 100.0, -100.0];
         affinity(&mut z);
-        assert!((z[0] - 2f32.ln().sqrt()).abs() < 1e-6 && (z[1] - 10.0).abs() < 1e-6 && z[2] >= 0.0);
+        assert!(
+            (z[0] - 2f32.ln().sqrt()).abs() < 1e-6 && (z[1] - 10.0).abs() < 1e-6 && z[2] >= 0.0
+        );
     }
 }

@@ -28,9 +28,16 @@ pub(super) fn run<'e>(
 ) -> Result<&'e [f32], ExecError> {
     let foreign = |what, index| ExecError::Foreign { what, index };
     let Prepared { graph, plan } = executor.plans.get(plan.0).ok_or(foreign("plan", plan.0))?;
-    let state = executor.states.get_mut(set.0).and_then(Option::as_mut).ok_or(foreign("state set", set.0))?;
+    let state = executor
+        .states
+        .get_mut(set.0)
+        .and_then(Option::as_mut)
+        .ok_or(foreign("state set", set.0))?;
     if tokens.len() != step.rows as usize || tokens.len() > plan.rows() {
-        return Err(ExecError::Rows { rows: tokens.len(), most: plan.rows() });
+        return Err(ExecError::Rows {
+            rows: tokens.len(),
+            most: plan.rows(),
+        });
     }
     executor.angles.start(step);
     let mut walk = Walk {
@@ -48,7 +55,12 @@ pub(super) fn run<'e>(
     };
     for node in graph.nodes() {
         // With no window closed, or no logits wanted, there is nothing to do.
-        if node.outputs.first().or(node.inputs.first()).is_some_and(|&t| walk.rows(t) == 0) {
+        if node
+            .outputs
+            .first()
+            .or(node.inputs.first())
+            .is_some_and(|&t| walk.rows(t) == 0)
+        {
             continue;
         }
         walk.node(node)?;
@@ -79,9 +91,15 @@ impl Walk<'_> {
         match &node.op {
             Op::Embed { table } => return self.embed(node, *table),
             Op::Streams { streams } => {
-                let [x, y] = views(self.arena, [self.range(node.inputs[0]), self.range(node.outputs[0])]);
+                let [x, y] = views(
+                    self.arena,
+                    [self.range(node.inputs[0]), self.range(node.outputs[0])],
+                );
                 let dim = y.len() / self.step.rows as usize / *streams as usize;
-                for (x, y) in x.chunks_exact(dim).zip(y.chunks_exact_mut(dim * *streams as usize)) {
+                for (x, y) in x
+                    .chunks_exact(dim)
+                    .zip(y.chunks_exact_mut(dim * *streams as usize))
+                {
                     y.chunks_exact_mut(dim).for_each(|y| y.copy_from_slice(x));
                 }
             }
@@ -94,36 +112,63 @@ impl Walk<'_> {
             }
             Op::Linear { weight } => return self.linears(node, &[*weight]),
             Op::Linears { weights } => return self.linears(node, weights),
-            Op::GroupedLinear { weight, groups } => return self.grouped_linear(node, *weight, *groups as usize),
-            Op::HcWeights { scale, base, streams, iterations, eps } => {
+            Op::GroupedLinear { weight, groups } => {
+                return self.grouped_linear(node, *weight, *groups as usize);
+            }
+            Op::HcWeights {
+                scale,
+                base,
+                streams,
+                iterations,
+                eps,
+            } => {
                 let (scale, base) = (weights.vector(*scale), weights.vector(*base));
                 let (rows, cols) = self.settle(node);
                 self.pool.for_chunks(&mut self.arena[rows], cols, |_, m| {
-                    hyper::weights(m, scale, base, *streams as usize, *iterations as usize, *eps);
+                    hyper::weights(
+                        m,
+                        scale,
+                        base,
+                        *streams as usize,
+                        *iterations as usize,
+                        *eps,
+                    );
                 });
             }
             Op::HcHeadWeights { scale, base, eps } => {
                 let (scale, base) = (weights.vector(*scale)[0], weights.vector(*base));
                 let (rows, cols) = self.settle(node);
                 for row in self.arena[rows].chunks_exact_mut(cols) {
-                    row.iter_mut().zip(base).for_each(|(m, b)| *m = hyper::sigmoid(scale * *m + b) + eps);
+                    row.iter_mut()
+                        .zip(base)
+                        .for_each(|(m, b)| *m = hyper::sigmoid(scale * *m + b) + eps);
                 }
             }
             Op::HcCollapse { streams } => {
                 let dim = self.cols(node.outputs[0]);
                 let (wide, mixed) = (dim * *streams as usize, self.cols(node.inputs[1]));
-                let ranges = [node.inputs[0], node.inputs[1], node.outputs[0]].map(|t| self.range(t));
+                let ranges =
+                    [node.inputs[0], node.inputs[1], node.outputs[0]].map(|t| self.range(t));
                 let [x, m, y] = views(self.arena, ranges);
                 let (x, m) = (&*x, &*m);
                 self.pool.for_chunks(y, dim, |r, y| {
-                    hyper::collapse(&x[r * wide..(r + 1) * wide], &m[r * mixed..(r + 1) * mixed], y);
+                    hyper::collapse(
+                        &x[r * wide..(r + 1) * wide],
+                        &m[r * mixed..(r + 1) * mixed],
+                        y,
+                    );
                 });
             }
             Op::HcExpand { streams } => {
                 let (dim, mixed) = (self.cols(node.inputs[1]), self.cols(node.inputs[2]));
                 let (streams, wide) = (*streams as usize, dim * *streams as usize);
-                let ranges =
-                    [node.inputs[0], node.inputs[1], node.inputs[2], node.outputs[0]].map(|t| self.range(t));
+                let ranges = [
+                    node.inputs[0],
+                    node.inputs[1],
+                    node.inputs[2],
+                    node.outputs[0],
+                ]
+                .map(|t| self.range(t));
                 let [x, y, m, out] = views(self.arena, ranges);
                 let (x, y, m) = (&*x, &*y, &*m);
                 self.pool.for_chunks(out, wide, |r, out| {
@@ -131,7 +176,12 @@ impl Walk<'_> {
                     hyper::expand(&x[row(wide)], &y[row(dim)], &m[row(mixed)], streams, out);
                 });
             }
-            Op::RopeTail { heads, rope_dim, rope, turn } => {
+            Op::RopeTail {
+                heads,
+                rope_dim,
+                rope,
+                turn,
+            } => {
                 let shape = self.graph.shape(node.outputs[0]);
                 let dim = (shape.cols / heads) as usize;
                 let half = *rope_dim as usize / 2;
@@ -144,7 +194,8 @@ impl Walk<'_> {
             Op::Round { dim, rounding } => {
                 let (rows, cols) = self.settle(node);
                 self.pool.for_chunks(&mut self.arena[rows], cols, |_, row| {
-                    row.chunks_exact_mut(*dim as usize).for_each(|group| round::round(group, *rounding));
+                    row.chunks_exact_mut(*dim as usize)
+                        .for_each(|group| round::round(group, *rounding));
                 });
             }
             Op::Store { state } => return self.store(node, *state),
@@ -157,30 +208,60 @@ impl Walk<'_> {
                     row.iter_mut().zip(&ape[at..]).for_each(|(s, a)| *s += a);
                 }
             }
-            Op::Pool { values, gates, ratio, halves } => {
+            Op::Pool {
+                values,
+                gates,
+                ratio,
+                halves,
+            } => {
                 let first = (self.step.pos / ratio) as usize;
                 let (out, cols) = (self.range(node.outputs[0]), self.cols(node.outputs[0]));
                 let (values, gates) = (self.state.get(*values), self.state.get(*gates));
                 self.pool.for_chunks(&mut self.arena[out], cols, |w, row| {
-                    compress::pool(values, gates, first + w, *ratio as usize, *halves as usize, row);
+                    compress::pool(
+                        values,
+                        gates,
+                        first + w,
+                        *ratio as usize,
+                        *halves as usize,
+                        row,
+                    );
                 });
             }
-            Op::IndexTopK { keys, heads, dim, top_k, ratio } => {
-                let ranges = [node.inputs[0], node.inputs[1], node.outputs[0]].map(|t| self.range(t));
+            Op::IndexTopK {
+                keys,
+                heads,
+                dim,
+                top_k,
+                ratio,
+            } => {
+                let ranges =
+                    [node.inputs[0], node.inputs[1], node.outputs[0]].map(|t| self.range(t));
                 let [q, w, ids] = views(self.arena, ranges);
-                let (heads, wide, ratio) = (*heads as usize, (heads * dim) as usize, *ratio as usize);
+                let (heads, wide, ratio) =
+                    (*heads as usize, (heads * dim) as usize, *ratio as usize);
                 let (q, w, pos, keys) = (&*q, &*w, self.step.pos as usize, self.state.get(*keys));
                 let ids: &mut [i32] = bytemuck::cast_slice_mut(ids);
                 self.pool.for_chunks(ids, *top_k as usize, |r, ids| {
                     let (q, w) = (&q[r * wide..(r + 1) * wide], &w[r * heads..(r + 1) * heads]);
-                    INDEX.with_borrow_mut(|s| index::choose(q, w, keys, (pos + r + 1) / ratio, s, ids));
+                    INDEX.with_borrow_mut(|s| {
+                        index::choose(q, w, keys, (pos + r + 1) / ratio, s, ids)
+                    });
                 });
             }
-            Op::Attend { raw, compressed, sinks, heads, dim, window } => {
+            Op::Attend {
+                raw,
+                compressed,
+                sinks,
+                heads,
+                dim,
+                window,
+            } => {
                 let visible = attend::Visible {
                     raw: self.state.get(*raw),
                     window: *window as usize,
-                    compressed: compressed.map(|(state, ratio)| (self.state.get(state), ratio as usize)),
+                    compressed: compressed
+                        .map(|(state, ratio)| (self.state.get(state), ratio as usize)),
                 };
                 let (heads, dim, sinks) = (*heads as usize, *dim as usize, weights.vector(*sinks));
                 let ids = node.inputs.get(1).map(|&t| (self.range(t), self.cols(t)));
@@ -190,10 +271,18 @@ impl Walk<'_> {
                 let (q, ids): (_, &[i32]) = (&*q, bytemuck::cast_slice(ids));
                 let pos = self.step.pos as usize;
                 // One token: its heads are shared out. Several: each worker takes whole tokens.
-                let parts = if self.step.rows == 1 { self.pool.threads().min(heads) } else { 1 };
+                let parts = if self.step.rows == 1 {
+                    self.pool.threads().min(heads)
+                } else {
+                    1
+                };
                 let share = heads.div_ceil(parts);
                 // A last, smaller share would put the chunks of the next token out of step.
-                let share = if heads.is_multiple_of(share) { share } else { heads };
+                let share = if heads.is_multiple_of(share) {
+                    share
+                } else {
+                    heads
+                };
                 self.pool.for_chunks(out, share * dim, |part, out| {
                     let row = part * share / heads;
                     let first = part * share % heads;
@@ -202,12 +291,14 @@ impl Walk<'_> {
                     visible.rows(pos + row, ids, &mut rows);
                     let at = (row * heads + first) * dim;
                     let (q, sinks) = (&q[at..at + out.len()], &sinks[first..first + share]);
-                    SCORES.with_borrow_mut(|scores| attend::heads(q, &rows, sinks, dim, scores, out));
+                    SCORES
+                        .with_borrow_mut(|scores| attend::heads(q, &rows, sinks, dim, scores, out));
                 });
             }
             Op::Affinity => {
                 let (rows, cols) = self.settle(node);
-                self.pool.for_chunks(&mut self.arena[rows], cols, |_, row| route::affinity(row));
+                self.pool
+                    .for_chunks(&mut self.arena[rows], cols, |_, row| route::affinity(row));
             }
             Op::RouteTopK { bias, scale, .. } => {
                 let bias = bias.map(|b| weights.vector(b));
@@ -219,7 +310,9 @@ impl Walk<'_> {
                         scores.iter_mut().zip(bias).for_each(|(s, b)| *s += b);
                     }
                     route::top_k(&scores, &mut order, ids.len());
-                    ids.iter_mut().zip(&order).for_each(|(id, &e)| *id = e as i32);
+                    ids.iter_mut()
+                        .zip(&order)
+                        .for_each(|(id, &e)| *id = e as i32);
                 });
             }
             Op::RouteHash { table, scale, .. } => {
@@ -229,8 +322,18 @@ impl Walk<'_> {
                     ids.copy_from_slice(&table[at..at + ids.len()]);
                 });
             }
-            Op::Experts { gate, up, down, clamp } => {
-                let experts = Experts { gate: *gate, up: *up, down: *down, clamp: *clamp };
+            Op::Experts {
+                gate,
+                up,
+                down,
+                clamp,
+            } => {
+                let experts = Experts {
+                    gate: *gate,
+                    up: *up,
+                    down: *down,
+                    clamp: *clamp,
+                };
                 return self.experts(node, &experts);
             }
             Op::SwiGlu { clamp } => {
@@ -248,7 +351,10 @@ impl Walk<'_> {
             }
             Op::SelectRows => {
                 let first = self.step.head_row as usize * self.cols(node.inputs[0]);
-                let [x, y] = views(self.arena, [self.range(node.inputs[0]), self.range(node.outputs[0])]);
+                let [x, y] = views(
+                    self.arena,
+                    [self.range(node.inputs[0]), self.range(node.outputs[0])],
+                );
                 y.copy_from_slice(&x[first..]);
             }
         }
@@ -310,12 +416,20 @@ impl Walk<'_> {
     }
 
     /// Router: `choose(affinity, token, ids)` for each row, then the weights of the chosen.
-    fn route(&mut self, node: &Node, scale: f32, mut choose: impl FnMut(&[f32], Token, &mut [i32])) {
+    fn route(
+        &mut self,
+        node: &Node,
+        scale: f32,
+        mut choose: impl FnMut(&[f32], Token, &mut [i32]),
+    ) {
         let (experts, used) = (self.cols(node.inputs[0]), self.cols(node.outputs[0]));
         let ranges = [node.inputs[0], node.outputs[0], node.outputs[1]].map(|t| self.range(t));
         let [affinity, ids, weights] = views(self.arena, ranges);
         let ids: &mut [i32] = bytemuck::cast_slice_mut(ids);
-        let rows = affinity.chunks_exact(experts).zip(ids.chunks_exact_mut(used)).zip(weights.chunks_exact_mut(used));
+        let rows = affinity
+            .chunks_exact(experts)
+            .zip(ids.chunks_exact_mut(used))
+            .zip(weights.chunks_exact_mut(used));
         for (((affinity, ids), weights), &token) in rows.zip(self.tokens) {
             choose(affinity, token, ids);
             route::weights(affinity, ids, scale, weights);
@@ -324,6 +438,11 @@ impl Walk<'_> {
 }
 
 /// Several values of the arena at once.
-pub(super) fn views<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut [f32]; N] {
-    arena.get_disjoint_mut(ranges).expect("the plan keeps values that are alive together apart")
+pub(super) fn views<const N: usize>(
+    arena: &mut [f32],
+    ranges: [Range<usize>; N],
+) -> [&mut [f32]; N] {
+    arena
+        .get_disjoint_mut(ranges)
+        .expect("the plan keeps values that are alive together apart")
 }

@@ -19,7 +19,11 @@ pub(super) struct CpuState {
 impl CpuState {
     /// Rings hold what later tokens need plus one whole step, so that a step may write before it reads.
     pub(super) fn new(layout: &StateLayout, step: usize) -> Result<Self, ExecError> {
-        let rows = layout.specs.iter().map(|spec| Rows::new(spec.clone(), step)).collect::<Result<_, _>>()?;
+        let rows = layout
+            .specs
+            .iter()
+            .map(|spec| Rows::new(spec.clone(), step))
+            .collect::<Result<_, _>>()?;
         Ok(Self { rows })
     }
 
@@ -31,17 +35,34 @@ impl CpuState {
         &mut self.rows[id.0 as usize]
     }
 
-    pub(super) fn copy(&mut self, id: StateId, first: usize, dir: CopyDir<'_>) -> Result<(), ExecError> {
+    pub(super) fn copy(
+        &mut self,
+        id: StateId,
+        first: usize,
+        dir: CopyDir<'_>,
+    ) -> Result<(), ExecError> {
         let rows = self.get_mut(id);
         let cols = rows.cols();
         match dir {
             CopyDir::Out(out) => {
                 let end = first + out.len() / cols;
-                let held = if rows.ring > 0 { rows.ring } else { rows.data.len() / cols };
+                let held = if rows.ring > 0 {
+                    rows.ring
+                } else {
+                    rows.data.len() / cols
+                };
                 let whole = out.len().is_multiple_of(cols);
-                let fits = if rows.ring > 0 { end - first <= held } else { end <= held };
+                let fits = if rows.ring > 0 {
+                    end - first <= held
+                } else {
+                    end <= held
+                };
                 if !whole || !fits {
-                    return Err(ExecError::StateRows { state: rows.spec.name.clone(), first, end });
+                    return Err(ExecError::StateRows {
+                        state: rows.spec.name.clone(),
+                        first,
+                        end,
+                    });
                 }
                 for (i, row) in out.chunks_exact_mut(cols).enumerate() {
                     row.copy_from_slice(rows.row(first + i));
@@ -50,7 +71,11 @@ impl CpuState {
             CopyDir::In(from) => {
                 let end = first + from.len() / cols;
                 if !from.len().is_multiple_of(cols) || (rows.ring > 0 && end - first > rows.ring) {
-                    return Err(ExecError::StateRows { state: rows.spec.name.clone(), first, end });
+                    return Err(ExecError::StateRows {
+                        state: rows.spec.name.clone(),
+                        first,
+                        end,
+                    });
                 }
                 for (i, row) in from.chunks_exact(cols).enumerate() {
                     rows.row_mut(first + i)?.copy_from_slice(row);
@@ -67,7 +92,11 @@ impl Rows {
             StateKind::Ring { keep } => keep.most() as usize + step,
             StateKind::Windows { .. } => 0,
         };
-        let mut rows = Rows { spec, ring, data: Vec::new() };
+        let mut rows = Rows {
+            spec,
+            ring,
+            data: Vec::new(),
+        };
         rows.grow(ring)?;
         Ok(rows)
     }
@@ -96,12 +125,23 @@ impl Rows {
         let cols = self.cols();
         let count = end - first;
         let at = self.place(first);
-        let until_wrap = if self.ring > 0 { count.min(self.ring - at) } else { count };
-        [&self.data[at * cols..(at + until_wrap) * cols], &self.data[..(count - until_wrap) * cols]]
+        let until_wrap = if self.ring > 0 {
+            count.min(self.ring - at)
+        } else {
+            count
+        };
+        [
+            &self.data[at * cols..(at + until_wrap) * cols],
+            &self.data[..(count - until_wrap) * cols],
+        ]
     }
 
     fn place(&self, index: usize) -> usize {
-        if self.ring > 0 { index % self.ring } else { index }
+        if self.ring > 0 {
+            index % self.ring
+        } else {
+            index
+        }
     }
 
     fn grow(&mut self, rows: usize) -> Result<(), ExecError> {
@@ -109,7 +149,10 @@ impl Rows {
         if len > self.data.len() {
             let more = len - self.data.len();
             let bytes = len as u64 * 4;
-            self.data.try_reserve(more).map_err(|_| ExecError::Memory { what: "session state", bytes })?;
+            self.data.try_reserve(more).map_err(|_| ExecError::Memory {
+                what: "session state",
+                bytes,
+            })?;
             self.data.resize(len, 0.0);
         }
         Ok(())
