@@ -282,7 +282,7 @@ impl Config {
             _ => Err(keys.bad(key, value, "an even number")),
         };
         even("rope.dimension_count", self.rope_dim)?;
-        if self.heads % self.out_groups != 0 {
+        if !self.heads.is_multiple_of(self.out_groups) {
             let expected = format!("a divisor of {} heads", self.heads);
             return Err(keys.bad("attention.output_group_count", self.out_groups, &expected));
         }

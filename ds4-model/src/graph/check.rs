@@ -414,7 +414,7 @@ impl Checked<'_> {
     }
 
     fn divides(&self, what: &'static str, shape: Shape, part: u32) -> Result<(), GraphError> {
-        match part != 0 && shape.cols % part == 0 {
+        match part != 0 && shape.cols.is_multiple_of(part) {
             true => Ok(()),
             false => self.number(what, part as usize, shape.cols as usize),
         }

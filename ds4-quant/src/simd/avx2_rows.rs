@@ -20,9 +20,16 @@ fn usable(dim: usize) -> bool {
 
 /// False when nothing was done.
 pub(crate) fn scores(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) -> bool {
-    if !usable(dim) {
-        return false;
+    if usable(dim) {
+        // SAFETY: `usable` saw the features.
+        unsafe { score_all(q, rows, s, dim) };
+        return true;
     }
+    false
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn score_all(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) {
     let n = rows.len();
     for (q, s) in q
         .chunks(SCORE_HEADS * dim)
@@ -30,20 +37,16 @@ pub(crate) fn scores(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) -> b
     {
         for (tile, rows) in rows.chunks(SCORE_ROWS).enumerate() {
             let s = &mut s[tile * SCORE_ROWS..];
-            // SAFETY: `usable` saw the features.
-            unsafe {
-                match (q.len() / dim, rows.len()) {
-                    (3, 2) => score_tile::<3, 2>(q, rows, s, n, dim),
-                    (3, 1) => score_tile::<3, 1>(q, rows, s, n, dim),
-                    (2, 2) => score_tile::<2, 2>(q, rows, s, n, dim),
-                    (2, 1) => score_tile::<2, 1>(q, rows, s, n, dim),
-                    (1, 2) => score_tile::<1, 2>(q, rows, s, n, dim),
-                    _ => score_tile::<1, 1>(q, rows, s, n, dim),
-                }
+            match (q.len() / dim, rows.len()) {
+                (3, 2) => score_tile::<3, 2>(q, rows, s, n, dim),
+                (3, 1) => score_tile::<3, 1>(q, rows, s, n, dim),
+                (2, 2) => score_tile::<2, 2>(q, rows, s, n, dim),
+                (2, 1) => score_tile::<2, 1>(q, rows, s, n, dim),
+                (1, 2) => score_tile::<1, 2>(q, rows, s, n, dim),
+                _ => score_tile::<1, 1>(q, rows, s, n, dim),
             }
         }
     }
-    true
 }
 
 /// `s[h · stride + j] = q_h · row_j` for H heads and J rows.
@@ -59,20 +62,20 @@ fn score_tile<const H: usize, const J: usize>(
     let rows: [&[f32]; J] = std::array::from_fn(|j| &rows[j][..dim]);
     let mut acc = [[[_mm256_setzero_ps(); 2]; J]; H];
     for c in (0..dim).step_by(16) {
-        for half in 0..2 {
-            let at = c + 8 * half;
-            let x: [__m256; J] = std::array::from_fn(|j| load(&rows[j][at..at + 8]));
-            for h in 0..H {
-                let q = load(&heads[h][at..at + 8]);
-                for j in 0..J {
-                    acc[h][j][half] = _mm256_fmadd_ps(q, x[j], acc[h][j][half]);
-                }
+        let x: [[__m256; 2]; J] = std::array::from_fn(|j| pair(rows[j], c));
+        for (acc, head) in acc.iter_mut().zip(heads) {
+            let q = pair(head, c);
+            for (acc, x) in acc.iter_mut().zip(&x) {
+                *acc = [
+                    _mm256_fmadd_ps(q[0], x[0], acc[0]),
+                    _mm256_fmadd_ps(q[1], x[1], acc[1]),
+                ];
             }
         }
     }
-    for h in 0..H {
-        for j in 0..J {
-            s[h * stride + j] = fold(_mm256_add_ps(acc[h][j][0], acc[h][j][1]));
+    for (acc, s) in acc.iter().zip(s.chunks_mut(stride)) {
+        for (acc, s) in acc.iter().zip(s) {
+            *s = fold(_mm256_add_ps(acc[0], acc[1]));
         }
     }
 }
@@ -87,25 +90,28 @@ fn fold(x: __m256) -> f32 {
 
 /// False when nothing was done.
 pub(crate) fn weighted(p: &[f32], rows: &[&[f32]], o: &mut [f32], dim: usize) -> bool {
-    if !usable(dim) {
-        return false;
+    if usable(dim) {
+        // SAFETY: `usable` saw the features.
+        unsafe { sum_all(p, rows, o, dim) };
+        return true;
     }
+    false
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn sum_all(p: &[f32], rows: &[&[f32]], o: &mut [f32], dim: usize) {
     let n = rows.len();
     // Columns outside: their slice of all rows stays in cache for every head.
     for c in (0..dim).step_by(16) {
         for (p, o) in p.chunks(SUM_HEADS * n).zip(o.chunks_mut(SUM_HEADS * dim)) {
-            // SAFETY: `usable` saw the features.
-            unsafe {
-                match p.len() / n {
-                    4 => sum_tile::<4>(p, rows, o, c, dim),
-                    3 => sum_tile::<3>(p, rows, o, c, dim),
-                    2 => sum_tile::<2>(p, rows, o, c, dim),
-                    _ => sum_tile::<1>(p, rows, o, c, dim),
-                }
+            match p.len() / n {
+                4 => sum_tile::<4>(p, rows, o, c, dim),
+                3 => sum_tile::<3>(p, rows, o, c, dim),
+                2 => sum_tile::<2>(p, rows, o, c, dim),
+                _ => sum_tile::<1>(p, rows, o, c, dim),
             }
         }
     }
-    true
 }
 
 /// Columns `c..c + 16` of H heads' sums.
@@ -115,20 +121,25 @@ fn sum_tile<const H: usize>(p: &[f32], rows: &[&[f32]], o: &mut [f32], c: usize,
     let weights: [&[f32]; H] = std::array::from_fn(|h| &p[h * n..(h + 1) * n]);
     let mut acc = [[_mm256_setzero_ps(); 2]; H];
     for (j, row) in rows.iter().enumerate() {
-        let x = [load(&row[c..c + 8]), load(&row[c + 8..c + 16])];
-        for h in 0..H {
-            let w = _mm256_set1_ps(weights[h][j]);
-            for half in 0..2 {
-                acc[h][half] = _mm256_fmadd_ps(w, x[half], acc[h][half]);
-            }
+        let x = pair(row, c);
+        for (acc, weights) in acc.iter_mut().zip(weights) {
+            let w = _mm256_set1_ps(weights[j]);
+            *acc = [
+                _mm256_fmadd_ps(w, x[0], acc[0]),
+                _mm256_fmadd_ps(w, x[1], acc[1]),
+            ];
         }
     }
-    for h in 0..H {
-        for half in 0..2 {
-            let at = h * dim + c + 8 * half;
-            store(&mut o[at..at + 8], acc[h][half]);
-        }
+    for (acc, o) in acc.iter().zip(o.chunks_mut(dim)) {
+        store(&mut o[c..c + 8], acc[0]);
+        store(&mut o[c + 8..c + 16], acc[1]);
     }
+}
+
+/// Numbers `at..at + 16`.
+#[target_feature(enable = "avx2,fma")]
+fn pair(x: &[f32], at: usize) -> [__m256; 2] {
+    [load(&x[at..at + 8]), load(&x[at + 8..at + 16])]
 }
 
 #[target_feature(enable = "avx2,fma")]

@@ -140,9 +140,9 @@ pub(super) fn run(
     let down = &scratch.down;
     pool.for_chunks(out, dim, |row, out| {
         out.fill(0.0);
-        for pair in row * used..(row + 1) * used {
-            let at = sorted.place[pair] * dim;
-            let w = weights[pair];
+        let slots = row * used..(row + 1) * used;
+        for (w, place) in weights[slots.clone()].iter().zip(&sorted.place[slots]) {
+            let at = place * dim;
             out.iter_mut()
                 .zip(&down[at..at + dim])
                 .for_each(|(o, d)| *o += w * d);

@@ -2,6 +2,11 @@
 //!
 //! Origin: `tests/data/deepseek-v4/README.md`.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests: a failure here is a failed test"
+)]
+
 use std::collections::HashMap;
 use std::path::PathBuf;
 

@@ -1,9 +1,7 @@
 //! The recorded graph as data: rewriting, memory, dumps.
 
-mod golden;
-
+use crate::golden::*;
 use ds4_model::graph::{Op, Plan, Rows, Tid, check, fuse, to_dot, to_json};
-use golden::*;
 
 #[test]
 fn fused_and_unfused_graphs_give_the_same_bits() {

@@ -1,10 +1,8 @@
 //! The tiny DeepSeek-V4 models against transformers (plain arithmetic) and the reference engine's rounding.
 
-mod golden;
-
+use crate::golden::*;
 use ds4_model::arch::deepseek4::CacheRounding;
 use ds4_model::{Options, Precision};
-use golden::*;
 
 const MODELS: [&str; 4] = ["tiny-f32", "tiny-f16", "tiny-q2", "tiny-mix"];
 

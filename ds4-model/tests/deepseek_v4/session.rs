@@ -1,9 +1,7 @@
 //! Timelines: prefix reuse, rewinding, snapshots; every way to a length gives the same bits.
 
-mod golden;
-
+use crate::golden::*;
 use ds4_model::{Engine, Error, Logits, NoTap, Session, SnapshotError, Token};
-use golden::*;
 
 /// A prompt of `len` tokens without repeats of a short period.
 fn prompt(len: usize, vocab: usize, seed: u32) -> Vec<Token> {
@@ -18,8 +16,8 @@ fn engine(prefill_rows: usize) -> Engine {
 }
 
 fn fresh(engine: &Engine, tokens: &[Token]) -> Vec<u32> {
-    let mut session = engine.session().unwrap();
-    session.sync(tokens).unwrap();
+    let mut session = engine.session().expect("memory for a tiny session");
+    session.sync(tokens).expect("the tokens fit");
     bits(session.logits())
 }
 
