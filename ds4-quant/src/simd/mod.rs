@@ -1,8 +1,8 @@
 //! Kernels: some rows of a matrix with all rows of activations.
 
-pub(crate) mod lanes;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2_rows;
+pub(crate) mod lanes;
 
 use crate::{Activations, Matrix, codec};
 
