@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ds4_gguf::{Gguf, OpenOptions};
 
 use crate::arch::deepseek4;
-use crate::chat::{ChatFormat, Conversation, Facts, Message, RenderOptions};
+use crate::chat::{ChatFormat, Conversation, Facts, Message, RenderOptions, ThinkMode};
 use crate::config::Config;
 use crate::error::Error;
 use crate::exec::cpu::CpuExecutor;
@@ -135,7 +135,11 @@ impl Engine {
             messages: messages.to_vec(),
             ..Conversation::default()
         };
-        self.render_with(&conversation, &RenderOptions::default())
+        let options = RenderOptions {
+            think: ThinkMode::Off,
+            ..RenderOptions::default()
+        };
+        self.render_with(&conversation, &options)
     }
 
     /// The prompt of any conversation.
