@@ -3,9 +3,10 @@
 //! Keys that one dialect leaves out are derived from tensor shapes (`attn_kv` gives the head dimension, …).
 //! Source of names and defaults: antirez/ds4:ds4.c (loader) and ggml-org/llama.cpp:src/models/deepseek4.cpp.
 
-use ds4_gguf::{FromValue, Gguf, Metadata, Value};
+use ds4_gguf::{Dims, FromValue, Gguf, Metadata, Value};
 
 use super::ConfigError;
+use crate::weights::spellings;
 
 /// How one layer compresses its past: entries per token window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -358,13 +359,18 @@ impl Keys<'_> {
         }
     }
 
+    /// A tensor under any of its spellings.
+    fn dims(&self, tensor: &str) -> Option<&Dims> {
+        let found = spellings(tensor).find_map(|name| self.gguf.find(&name))?;
+        Some(&found.info.dims)
+    }
+
     fn has(&self, tensor: &str) -> bool {
-        self.gguf.find(tensor).is_some()
+        self.dims(tensor).is_some()
     }
 
     fn ne(&self, tensor: &str, axis: usize) -> Option<usize> {
-        let dims = &self.gguf.find(tensor)?.info.dims;
-        usize::try_from(dims.get(axis)).ok()
+        usize::try_from(self.dims(tensor)?.get(axis)).ok()
     }
 
     fn layer_ne(&self, suffix: &str, axis: usize) -> Option<usize> {

@@ -12,6 +12,7 @@ use std::fmt;
 pub use deepseek4::{Compressor, Hyper, Indexer, Layer, Model, Selection};
 use ds4_gguf::{Gguf, TensorType};
 use ds4_quant::Matrix;
+pub(crate) use names::spellings;
 
 /// Handle of a packed matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
