@@ -300,6 +300,14 @@ impl Tokenizer {
             .map(|(start, end, _)| (start, end))
     }
 
+    /// Whether `token` is an added token: one that text alone never becomes, so that it is evidence of a marker
+    /// ([`StreamParser::push_marker`](crate::chat::StreamParser::push_marker)).
+    #[must_use]
+    pub fn is_marker(&self, token: Token) -> bool {
+        std::str::from_utf8(self.token_bytes(token))
+            .is_ok_and(|text| self.inner.added.id(text) == Some(token))
+    }
+
     /// Whether `token` is a control token, not to be shown to a reader (`<think>` and `｜DSML｜` are not: they structure
     /// the answer and are taken out by its parser).
     #[must_use]
