@@ -69,7 +69,7 @@ fn twenty_thousand_mutants_open_or_are_refused() {
 }
 
 #[test]
-#[ignore = "one million mutants take minutes; run with --release -- --ignored --nocapture"]
+#[ignore = "one million mutants take minutes; run with -- --ignored --nocapture million"]
 fn a_million_mutants_open_or_are_refused_in_bounded_memory() {
     let tally = run(1_000_000);
     let refused: u64 = tally.refused.values().sum();
