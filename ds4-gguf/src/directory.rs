@@ -31,7 +31,7 @@ const MAX_ALIGNMENT: u64 = 16 << 20;
 /// What a reader accepts before it has seen anything it can trust.
 ///
 /// Lengths are checked against the size of the file in any case. These limits bound the memory that a crafted large
-/// file can claim: about 150 bytes a tensor and 100 bytes a key.
+/// file can claim: about 250 bytes a tensor and 350 bytes a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of metadata and tensor table together. Default 256 MiB; published models need 5 to 20 MiB.

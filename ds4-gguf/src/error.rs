@@ -12,7 +12,7 @@ use crate::{RocmFp2Layout, TensorType};
 #[expect(missing_docs, reason = "the messages name every field")]
 pub enum Error {
     /// The operating system said no.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Io { path: PathBuf, source: io::Error },
 
     /// The bytes are not a GGUF file this crate can trust.
@@ -104,7 +104,7 @@ pub enum Error {
     OffPlan { expected: Box<str>, found: Box<str> },
 
     /// The sink of a writer failed.
-    #[error("cannot write the GGUF file: {0}")]
+    #[error("cannot write the GGUF file")]
     Write(#[source] io::Error),
 }
 

@@ -88,7 +88,8 @@ impl Gguf {
     /// Read a model from memory.
     ///
     /// # Errors
-    /// As [`Self::open`], without the file system's.
+    /// [`Error::Malformed`] when the bytes break a rule of the format, [`Error::ShardMismatch`] when they are one part of
+    /// a split model, [`Error::RocmFp2Disagree`] when tensors of type 107 look like different layouts.
     pub fn from_vec(bytes: Vec<u8>) -> Result<Self, Error> {
         Self::from_vec_with(bytes, &OpenOptions::default())
     }
@@ -219,23 +220,20 @@ impl Gguf {
     /// As [`Self::from_parts`], with the directories already read; there is at least one file.
     fn assemble(
         shards: Vec<Shard>,
-        directories: Vec<Directory>,
+        mut directories: Vec<Directory>,
         options: &OpenOptions,
     ) -> Result<Self, Error> {
         let first = &directories[0];
-        let split = shards.len() > 1 || shard::count(&first.metadata, &shards[0].file)? > 1;
         let (version, alignment) = (first.version, first.alignment);
-        let mut metadata = first.metadata.clone();
+        let split = shards.len() > 1 || shard::count(&first.metadata, &shards[0].file)? > 1;
         if split {
             shard::check(&shards, &directories)?;
+        }
+        let mut metadata = std::mem::take(&mut directories[0].metadata);
+        if split {
             shard::forget(&mut metadata);
         }
-        let mut tensors = Vec::with_capacity(
-            directories
-                .iter()
-                .map(|directory| directory.entries.len())
-                .sum(),
-        );
+        let mut tensors = Vec::new();
         for ((number, shard), directory) in (0u32..).zip(&shards).zip(directories) {
             let len = shard.bytes.len() as u64;
             let resolved = tensor::resolve(directory.entries, len, number)

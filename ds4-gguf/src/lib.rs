@@ -28,7 +28,7 @@
 //! key, tensor and offset; memory is bounded by [`Limits`]. A tensor type that nobody knows does not stop a file from
 //! opening: [`Gguf::unsupported_tensors`] lists all of them at once.
 //!
-//! Feature `mmap` (default) gives [`Gguf::open`]; without it models come from memory.
+//! Feature `mmap` (default) gives `Gguf::open`; without it models come from memory.
 
 mod array;
 mod bytes;

@@ -96,7 +96,7 @@ pub(crate) enum Verdict {
 
 /// Look at a sample of every tensor of type 107; `tensors` are their bytes.
 pub(crate) fn examine(tensors: &[&[u8]]) -> Verdict {
-    let per_tensor = (65_536 / tensors.len().max(1)).clamp(1024, 4096);
+    let per_tensor = (65_536 / tensors.len().max(1)).clamp(1024, 16_384);
     let counts: Vec<Counts> = tensors
         .iter()
         .map(|bytes| Counts::of_sample(bytes, per_tensor))
@@ -144,7 +144,7 @@ impl Counts {
         }
         let run = sample / RUNS;
         for i in 0..RUNS {
-            let first = (blocks - run) / (RUNS - 1) * i;
+            let first = (blocks - run) * i / (RUNS - 1);
             counts.count(&tensor[first * BLOCK..(first + run) * BLOCK]);
         }
         counts
@@ -182,5 +182,44 @@ impl Counts {
             up: self.up as f64 / blocks,
             codes: self.codes.map(|n| n as f64 / (32.0 * blocks)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tensor of `blocks` blocks of which those in `counted` have scales.
+    fn tensor(blocks: usize, counted: std::ops::Range<usize>) -> Vec<u8> {
+        (0..blocks)
+            .flat_map(|i| {
+                if counted.contains(&i) {
+                    [1; BLOCK]
+                } else {
+                    [0; BLOCK]
+                }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_sample_is_as_large_as_asked_and_reaches_both_ends() {
+        let count = |counted| Counts::of_sample(&tensor(20_000, counted), 1024).blocks;
+        assert_eq!(count(0..20_000), 1024);
+        assert_eq!((count(0..256), count(19_744..20_000)), (256, 256));
+        assert_eq!(Counts::of_sample(&tensor(1000, 0..999), 1024).blocks, 999);
+    }
+
+    #[test]
+    fn many_tensors_give_fewer_blocks_each_and_none_too_few_to_object() {
+        let bytes = tensor(3000, 0..3000);
+        let Verdict::Layout(_, statistics) = examine(&vec![&bytes[..]; 200]) else {
+            panic!("enough blocks")
+        };
+        assert_eq!(
+            (statistics.tensors, statistics.blocks),
+            (200, 200 * ENOUGH_OF_ONE)
+        );
+        assert_eq!(examine(&[]), Verdict::TooFew(0));
     }
 }

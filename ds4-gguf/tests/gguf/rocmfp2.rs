@@ -48,7 +48,7 @@ fn nearest(x: &[f32], levels: [f32; 4]) -> (Vec<u8>, f32) {
 fn encode(x: &[f32], layout: RocmFp2Layout) -> [u8; 10] {
     let candidates = |x: &[f32], top: f32| {
         let largest = x.iter().fold(0.0f32, |a, x| a.max(x.abs())) / top;
-        (1..0x7f).filter(move |&b| scale(b) > 0.3 * largest && scale(b) < 1.6 * largest)
+        (1..0x7f).filter(move |&b| scale(b) > 0.45 * largest && scale(b) < 1.1 * largest)
     };
     let pick = |found: &mut Option<(Vec<u8>, [u8; 2], f32)>, codes: Vec<u8>, e, error| {
         if found.as_ref().is_none_or(|(_, _, best)| error < *best) {

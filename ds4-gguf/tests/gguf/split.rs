@@ -234,15 +234,11 @@ fn a_count_that_no_model_has_is_refused_and_one_part_is_a_whole_model() {
 fn what_cannot_be_mapped_is_an_error_with_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let absent = dir.path().join("absent.gguf");
-    for (path, words) in [
-        (absent.as_path(), "absent.gguf: "),
-        (dir.path(), ": not a regular file"),
-    ] {
+    for path in [absent.as_path(), dir.path()] {
         let error = Gguf::open(path).unwrap_err();
-        assert!(
-            matches!(error, Error::Io { .. }) && error.to_string().contains(words),
-            "{error}"
-        );
+        assert_eq!(error.to_string(), format!("cannot read {}", path.display()));
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause == "not a regular file", path == dir.path(), "{cause}");
     }
     let empty = dir.path().join("empty.gguf");
     std::fs::write(&empty, []).unwrap();
