@@ -1,5 +1,6 @@
 //! The crate from outside: files of other writers, files of ours, broken files, split files.
 
+mod cases;
 mod corrupt;
 mod exercise;
 mod interop;
