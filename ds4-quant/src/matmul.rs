@@ -4,7 +4,7 @@
 //! share one fork and join. Every element of a result is the same chain of operations ([`crate::accumulate`]) in
 //! whatever call, tile or thread it is computed.
 
-use crate::{Activations, Error, Matrix, Pool, simd};
+use crate::{Activations, Error, Isa, Matrix, Pool};
 
 /// One product of [`matmul_many`]: `y[t, r] = Σ w[r, i]·x[t, i]`.
 #[derive(Debug)]
@@ -32,6 +32,14 @@ pub fn matmul(pool: &Pool, w: Matrix<'_>, x: &Activations, y: &mut [f32]) -> Res
 /// # Errors
 /// As [`matmul`], for the first job that is wrong; nothing is written then.
 pub fn matmul_many(pool: &Pool, jobs: &mut [Job<'_>]) -> Result<(), Error> {
+    matmul_with(Isa::best(), pool, jobs)
+}
+
+/// [`matmul_many`] on a chosen instruction set, for tests and benches: the results are the same.
+///
+/// # Errors
+/// As [`matmul_many`].
+pub fn matmul_with(isa: Isa, pool: &Pool, jobs: &mut [Job<'_>]) -> Result<(), Error> {
     for job in jobs.iter() {
         check(job)?;
     }
@@ -41,7 +49,7 @@ pub fn matmul_many(pool: &Pool, jobs: &mut [Job<'_>]) -> Result<(), Error> {
     }
     pool.for_chunks(&mut tasks, 1, |_, task| {
         for task in task {
-            simd::multiply(task.w, task.x, &mut task.y);
+            isa.kernel(task.w.ty(), task.x.precision())(task.w, task.x, &mut task.y);
         }
     });
     Ok(())

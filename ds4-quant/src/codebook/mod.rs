@@ -18,23 +18,23 @@ const fn rows<const L: usize, const N: usize>(bytes: &[u8]) -> [[u8; L]; N] {
 }
 
 /// Points of IQ2_XXS: eight magnitudes each, out of 8, 25, 43.
-pub(crate) static IQ2_XXS: [[u8; 8]; 256] = rows(include_bytes!("iq2_xxs.u8"));
+pub(crate) const IQ2_XXS: [[u8; 8]; 256] = rows(include_bytes!("iq2_xxs.u8"));
 /// Points of IQ2_XS: eight magnitudes each, out of 8, 25, 43.
-pub(crate) static IQ2_XS: [[u8; 8]; 512] = rows(include_bytes!("iq2_xs.u8"));
+pub(crate) const IQ2_XS: [[u8; 8]; 512] = rows(include_bytes!("iq2_xs.u8"));
 /// Points of IQ2_S: eight magnitudes each, out of 8, 25, 43.
-pub(crate) static IQ2_S: [[u8; 8]; 1024] = rows(include_bytes!("iq2_s.u8"));
+pub(crate) const IQ2_S: [[u8; 8]; 1024] = rows(include_bytes!("iq2_s.u8"));
 /// Points of IQ3_XXS: four magnitudes each, out of 4, 12, … 52, 62.
-pub(crate) static IQ3_XXS: [[u8; 4]; 256] = rows(include_bytes!("iq3_xxs.u8"));
+pub(crate) const IQ3_XXS: [[u8; 4]; 256] = rows(include_bytes!("iq3_xxs.u8"));
 /// Points of IQ3_S: four odd magnitudes each, 1 to 15.
-pub(crate) static IQ3_S: [[u8; 4]; 512] = rows(include_bytes!("iq3_s.u8"));
+pub(crate) const IQ3_S: [[u8; 4]; 512] = rows(include_bytes!("iq3_s.u8"));
 /// Sign bytes of IQ2_XXS, IQ2_XS, IQ3_XXS: seven stored bits and the eighth that makes the number of minus signs even.
-pub(crate) static SIGNS: [u8; 128] = *include_bytes!("signs.u8");
+pub(crate) const SIGNS: [u8; 128] = *include_bytes!("signs.u8");
 /// Values of the four-bit codes of IQ4_NL and IQ4_XS.
-pub(crate) static IQ4_NL: [i8; 16] = must_cast(*include_bytes!("iq4_nl.i8"));
+pub(crate) const IQ4_NL: [i8; 16] = must_cast(*include_bytes!("iq4_nl.i8"));
 /// Twice the E2M1 values: the four-bit codes of MXFP4 and NVFP4.
-pub(crate) static E2M1: [i8; 16] = must_cast(*include_bytes!("e2m1.i8"));
+pub(crate) const E2M1: [i8; 16] = must_cast(*include_bytes!("e2m1.i8"));
 /// Half the unsigned E4M3 value of each scale byte; 0 for the invalid 0x7f and above.
-pub(crate) static UE4M3: [[u8; 4]; 256] = rows(include_bytes!("ue4m3.f32"));
+pub(crate) const UE4M3: [[u8; 4]; 256] = rows(include_bytes!("ue4m3.f32"));
 
 /// The value of an unsigned E4M3 scale byte, halved.
 pub(crate) fn ue4m3(byte: u8) -> f32 {

@@ -1,0 +1,169 @@
+//! AVX2: one file a format, which expands packed blocks to bytes in registers; the loops over them are generic.
+//!
+//! A format's codes come in one of two kinds. *Unsigned* codes are 0..=127 with an offset that is taken off again
+//! by way of the sums of the activations: `Σ(q + o)·x − o·Σx`. *Signed* codes pay one more instruction a register.
+//! Either way the integers are exact, so nothing here decides the bits of a result ([`crate::accumulate`] does).
+
+mod few;
+mod reg;
+
+mod k_quants;
+mod lattice;
+mod nibbles;
+mod q2_k;
+mod q8_0;
+
+use std::arch::x86_64::{__m256, __m256i};
+
+use ds4_gguf::TensorType;
+
+use super::Kernel;
+use crate::format::packed::Block;
+use crate::format::{
+    iq2_s::BlockIq2S, iq2_xs::BlockIq2Xs, iq2_xxs::BlockIq2Xxs, iq3_s::BlockIq3S,
+    iq3_xxs::BlockIq3Xxs, iq4_nl::BlockIq4Nl, iq4_xs::BlockIq4Xs, mxfp4::BlockMxfp4,
+    nvfp4::BlockNvfp4, q2_k::BlockQ2K, q3_k::BlockQ3K, q4_0::BlockQ4_0, q4_k::BlockQ4K,
+    q5_k::BlockQ5K, q6_k::BlockQ6K, q8_0::BlockQ8_0,
+};
+use crate::{Activations, Matrix};
+
+/// How codes stand in a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Codes {
+    /// 0..=127.
+    Unsigned,
+    /// −128..=127.
+    Signed,
+}
+
+/// What is taken off a sum of products over 256 weights.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Correction {
+    None,
+    /// `Σ min·Σx` as an integer: codes are stored with an offset, `min` is offset · scale.
+    Offset,
+    /// `dmin · Σ min·Σx`: the format has minima.
+    Minimum,
+}
+
+/// Scales and minima of 256 weights.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// 16 words: scales of weights 32c..32c+16 for c = 0..8, then of weights 32c+16..32c+32.
+    scale: __m256i,
+    /// 16 words in the order of the weights.
+    min: __m256i,
+}
+
+/// Blocks of 256 weights.
+trait Super: Block {
+    const CODES: Codes;
+    const CORRECTION: Correction;
+    /// A power of two that belongs to `d`.
+    const FACTOR: f32 = 1.0;
+
+    /// Codes of weights 32c..32c+32.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn codes(&self) -> [__m256i; 8];
+
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn parts(&self) -> Parts;
+
+    /// Half float before the scales.
+    fn d(&self) -> [u8; 2];
+
+    /// Half float before the minima.
+    fn dmin(&self) -> [u8; 2] {
+        [0; 2]
+    }
+}
+
+/// Scales of eight times 32 weights.
+#[derive(Clone, Copy)]
+enum Scales {
+    /// One scale for 32 weights.
+    One(__m256),
+    /// One for the first 16 of each, one for the last.
+    Halves(__m256, __m256),
+}
+
+/// Blocks of 32 weights, or a small multiple.
+trait Small: Block {
+    const CODES: Codes;
+    /// What is to be taken off every code.
+    const OFFSET: i16 = 0;
+
+    /// Codes of the `k`-th 32 weights of a group of 256.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn codes(group: &[Self], k: usize) -> __m256i;
+
+    /// Scales of a group of 256 weights.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn scales(group: &[Self]) -> Scales;
+}
+
+/// The kernel of a type, if it has one of its own here.
+pub(super) fn kernel(ty: TensorType) -> Option<Kernel> {
+    Some(match ty {
+        TensorType::Q4_0 => small::<BlockQ4_0>,
+        TensorType::Q8_0 => small::<BlockQ8_0>,
+        TensorType::Iq4Nl => small::<BlockIq4Nl>,
+        TensorType::Mxfp4 => small::<BlockMxfp4>,
+        TensorType::Nvfp4 => small::<BlockNvfp4>,
+        TensorType::Q2K => super_::<BlockQ2K>,
+        TensorType::Q3K => super_::<BlockQ3K>,
+        TensorType::Q4K => super_::<BlockQ4K>,
+        TensorType::Q5K => super_::<BlockQ5K>,
+        TensorType::Q6K => super_::<BlockQ6K>,
+        TensorType::Iq2Xxs => super_::<BlockIq2Xxs>,
+        TensorType::Iq2Xs => super_::<BlockIq2Xs>,
+        TensorType::Iq2S => super_::<BlockIq2S>,
+        TensorType::Iq3Xxs => super_::<BlockIq3Xxs>,
+        TensorType::Iq3S => super_::<BlockIq3S>,
+        TensorType::Iq4Xs => super_::<BlockIq4Xs>,
+        _ => return None,
+    })
+}
+
+/// Any number of rows of activations with a matrix of 32-weight blocks.
+fn small<B: Small>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
+    let mut t = 0;
+    for y in y.chunks_mut(4) {
+        let row = |i| x.q8_0(t + i);
+        // SAFETY: a kernel is handed out only where the processor has these features.
+        unsafe {
+            match y.len() {
+                1 => few::small_rows::<B, 1>(w, [row(0)], y),
+                2 => few::small_rows::<B, 2>(w, [row(0), row(1)], y),
+                3 => few::small_rows::<B, 3>(w, [row(0), row(1), row(2)], y),
+                _ => few::small_rows::<B, 4>(w, [row(0), row(1), row(2), row(3)], y),
+            }
+        }
+        t += y.len();
+    }
+}
+
+/// Any number of rows of activations with a matrix of 256-weight blocks.
+fn super_<B: Super>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
+    let mut t = 0;
+    for y in y.chunks_mut(4) {
+        let row = |i| x.q8_k(t + i);
+        // SAFETY: a kernel is handed out only where the processor has these features.
+        unsafe {
+            match y.len() {
+                1 => few::super_rows::<B, 1>(w, [row(0)], y),
+                2 => few::super_rows::<B, 2>(w, [row(0), row(1)], y),
+                3 => few::super_rows::<B, 3>(w, [row(0), row(1), row(2)], y),
+                _ => few::super_rows::<B, 4>(w, [row(0), row(1), row(2), row(3)], y),
+            }
+        }
+        t += y.len();
+    }
+}
