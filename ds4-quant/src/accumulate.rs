@@ -8,7 +8,7 @@
 //! acc[b mod L] = fma(dx(b), t(b), acc[b mod L])         b = 0, 1, …; L accumulators, all starting at +0
 //! y            = acc folded in halves: acc[l] + acc[l + L/2], then L/4, …
 //!
-//! 256 weights, L = 1:   t = fma(−dmin, M, d·S)          S = Σ_g scale_g · Σ_{i in g} q_i·x_i,   g: 16 groups of 16
+//! 256 weights, L = 4:   t = fma(−dmin, M, d·S)          S = Σ_g scale_g · Σ_{i in g} q_i·x_i,   g: 16 groups of 16
 //!                                                       M = Σ_g min_g · Σ_{i in g} x_i
 //!  32 weights, L = 8:   t = d·S                         one scale
 //!                       t = fma(d1, S1, d0·S0)          a scale for each half
@@ -19,6 +19,8 @@
 
 use crate::activations::QuantizedRow;
 
+/// Accumulators of a row of 256-weight blocks.
+pub(crate) const SUPER_CHAINS: usize = 4;
 /// Accumulators of a row of 32-weight blocks.
 pub(crate) const SMALL_CHAINS: usize = 8;
 /// Accumulators of a row of floats.
@@ -98,7 +100,7 @@ pub(crate) fn super_row(
     x: QuantizedRow<'_>,
     with_min: bool,
 ) -> f32 {
-    let mut acc = 0.0f32;
+    let mut acc = [0.0f32; SUPER_CHAINS];
     for (b, w) in blocks.enumerate() {
         let t = super_term(
             &w,
@@ -106,9 +108,10 @@ pub(crate) fn super_row(
             &x.sums[16 * b..][..16],
             with_min,
         );
-        acc = x.scales[b].mul_add(t, acc);
+        let acc = &mut acc[b % SUPER_CHAINS];
+        *acc = x.scales[b].mul_add(t, *acc);
     }
-    acc
+    fold(acc)
 }
 
 /// One row of 32-weight blocks.

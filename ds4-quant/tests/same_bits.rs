@@ -109,6 +109,14 @@ proptest! {
     }
 }
 
+/// More rows of activations than any tile, batch or register holds.
+#[test]
+fn long_batches_give_the_specified_bits() {
+    for ty in types() {
+        check(ty, 11, 3, 261, Precision::Fast, 5);
+    }
+}
+
 /// Rows picked out of a batch give what they gave in the batch.
 #[test]
 fn selected_rows_keep_their_bits() {

@@ -1,140 +1,288 @@
 //! Few rows of activations: packed blocks are expanded in registers and used at once.
 //!
-//! 256-weight blocks go four matrix rows at a time, 32-weight blocks eight blocks of a row at a time, so that the
-//! sums across lanes and the float chains are shared.
+//! A step takes as many neighbouring blocks of one matrix row as the format has accumulators, so that sums across
+//! lanes and float chains are shared, and the packed bytes are read as one stream.
 
 use std::arch::x86_64::*;
 
+use bytemuck::Pod;
+
 use super::reg::{
-    fold8, half_sums8, halves4, load_codes, load_floats, load_words, store_four, sums4,
+    fold4, fold8, half_sums8, halves4, load, load_codes, load_floats, load_four, load_words,
+    prefetch, sums4,
 };
 use super::{Codes, Correction, Parts, Scales, Small, Super};
 use crate::Matrix;
+use crate::accumulate::{SMALL_CHAINS, SUPER_CHAINS};
 use crate::activations::QuantizedRow;
-
-/// Matrix rows that share one chain register.
-const ROWS: usize = 4;
-
-/// Up to `N` rows of activations with a matrix of 256-weight blocks.
-///
-/// * `x`: `N` rows · `y`: `N` slices of `[rows]`
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn super_rows<B: Super, const N: usize>(
-    w: Matrix<'_>,
-    x: [QuantizedRow<'_>; N],
-    y: &mut [&mut [f32]],
-) {
-    let blocks: &[B] = bytemuck::cast_slice(w.bytes());
-    let n = w.cols() / 256;
-    if n == 0 {
-        return y.iter_mut().for_each(|y| y.fill(0.0));
-    }
-    for first in (0..w.rows()).step_by(ROWS) {
-        let left = w.rows() - first;
-        let rows: [&[B]; ROWS] =
-            std::array::from_fn(|r| &blocks[(first + r.min(left - 1)) * n..][..n]);
-        let mut acc = [_mm_setzero_ps(); N];
-        for b in 0..n {
-            let mut s = [[_mm256_setzero_si256(); ROWS]; N];
-            let mut m = [[_mm256_setzero_si256(); ROWS]; N];
-            let four: [&B; ROWS] = std::array::from_fn(|r| &rows[r][b]);
-            for (r, block) in four.into_iter().enumerate() {
-                // SAFETY: this function is compiled for, and called with, the same features.
-                let codes = unsafe { block.codes() };
-                // SAFETY: as above.
-                let parts = unsafe { block.parts() };
-                for c in 0..N {
-                    s[c][r] = products::<B>(&codes, &parts, &x[c].codes[256 * b..][..256]);
-                    if B::CORRECTION != Correction::None {
-                        let sums = x[c].sums[16 * b..].first_chunk().expect("16 sums a block");
-                        m[c][r] = _mm256_madd_epi16(load_words(sums), parts.min);
-                    }
-                }
-            }
-            let d = _mm_mul_ps(halves4(four.map(B::d)), _mm_set1_ps(B::FACTOR));
-            for c in 0..N {
-                if B::CORRECTION == Correction::Offset {
-                    for (s, m) in s[c].iter_mut().zip(m[c]) {
-                        *s = _mm256_sub_epi32(*s, m);
-                    }
-                }
-                let mut t = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));
-                if B::CORRECTION == Correction::Minimum {
-                    let dmin = halves4(four.map(B::dmin));
-                    t = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(m[c])), t);
-                }
-                acc[c] = _mm_fmadd_ps(_mm_set1_ps(x[c].scales[b]), t, acc[c]);
-            }
-        }
-        for (acc, y) in acc.into_iter().zip(y.iter_mut()) {
-            let mut four = [0.0; ROWS];
-            store_four(&mut four, acc);
-            let y = &mut y[first..];
-            let n = ROWS.min(left);
-            y[..n].copy_from_slice(&four[..n]);
-        }
-    }
-}
-
-/// `Σ scale · code · x` over 256 weights, spread over the lanes.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn products<B: Super>(codes: &[__m256i; 8], parts: &Parts, x: &[i8]) -> __m256i {
-    let mut sum = _mm256_setzero_si256();
-    for (c, (&q, x)) in codes.iter().zip(x.as_chunks().0).enumerate() {
-        let at = (2 * c + (2 * c + 1) * 256) as i16;
-        let scale = _mm256_shuffle_epi8(parts.scale, _mm256_set1_epi16(at));
-        let pairs = pairs(B::CODES, q, load_codes(x));
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, scale));
-    }
-    sum
-}
 
 /// Products of bytes, summed in pairs.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn pairs(codes: Codes, q: __m256i, x: __m256i) -> __m256i {
+pub(super) fn pairs(codes: Codes, q: __m256i, x: __m256i) -> __m256i {
     match codes {
         Codes::Unsigned => _mm256_maddubs_epi16(q, x),
         Codes::Signed => _mm256_maddubs_epi16(_mm256_abs_epi8(q), _mm256_sign_epi8(x, q)),
     }
 }
 
-/// 32-weight blocks in one step.
-const STEP: usize = 8;
+/// A step's part of a row of activations: `C` codes, `C / 16` sums, `S` scales.
+struct Step<'a, const C: usize, const G: usize, const S: usize> {
+    codes: &'a [i8; C],
+    sums: &'a [i16; G],
+    scales: &'a [f32; S],
+}
 
-/// Up to `N` rows of activations with a matrix of 32-weight blocks.
+impl<const C: usize, const G: usize, const S: usize> Clone for Step<'_, C, G, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<const C: usize, const G: usize, const S: usize> Copy for Step<'_, C, G, S> {}
+
+impl<'a, const C: usize, const G: usize, const S: usize> Step<'a, C, G, S> {
+    #[inline]
+    fn new(x: QuantizedRow<'a>, i: usize) -> Self {
+        const WHOLE: &str = "a whole step is left of the row";
+        Self {
+            codes: x.codes[C * i..].first_chunk().expect(WHOLE),
+            sums: x.sums[G * i..].first_chunk().expect(WHOLE),
+            scales: x.scales[S * i..].first_chunk().expect(WHOLE),
+        }
+    }
+}
+
+/// The end of a row that is less than a step, zeros behind it.
+struct Tail<const C: usize, const G: usize, const S: usize> {
+    codes: [i8; C],
+    sums: [i16; G],
+    scales: [f32; S],
+    /// Sign bit set where there is a block.
+    mask: [f32; S],
+}
+
+impl<const C: usize, const G: usize, const S: usize> Tail<C, G, S> {
+    fn new(x: QuantizedRow<'_>) -> Self {
+        let scales = padded(x.scales.as_chunks::<S>().1);
+        let mut mask = [0.0; S];
+        mask[..x.scales.len() % S].fill(-1.0);
+        Self {
+            codes: padded(x.codes.as_chunks::<C>().1),
+            sums: padded(x.sums.as_chunks::<G>().1),
+            scales,
+            mask,
+        }
+    }
+
+    fn step(&self) -> Step<'_, C, G, S> {
+        Step {
+            codes: &self.codes,
+            sums: &self.sums,
+            scales: &self.scales,
+        }
+    }
+}
+
+/// `from`, then zeros.
+pub(super) fn padded<T: Pod, const N: usize>(from: &[T]) -> [T; N] {
+    let mut to = [T::zeroed(); N];
+    to[..from.len()].copy_from_slice(from);
+    to
+}
+
+/// Steps over 256-weight blocks.
+type SuperStep<'a> = Step<'a, { 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
+type SuperTail = Tail<{ 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
+
+/// For each chunk of 32 weights, which two scales of [`Parts::scale`] belong to it: a byte pattern for a shuffle.
+const SPREAD: [[u8; 32]; 8] = {
+    let mut spread = [[0; 32]; 8];
+    let mut i = 0;
+    while i < 8 * 32 {
+        spread[i / 32][i % 32] = (2 * (i / 32) + i % 2) as u8;
+        i += 1;
+    }
+    spread
+};
+
+/// Any number of rows of activations with a matrix of 256-weight blocks, four at a time.
+///
+/// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn super_<'x, B: Super>(
+    w: Matrix<'_>,
+    x: impl Fn(usize) -> QuantizedRow<'x>,
+    y: &mut [&mut [f32]],
+) {
+    for (i, y) in y.chunks_mut(4).enumerate() {
+        let x = |t| x(4 * i + t);
+        match y.len() {
+            1 => super_rows::<B, 1>(w, [x(0)], y),
+            2 => super_rows::<B, 2>(w, [x(0), x(1)], y),
+            3 => super_rows::<B, 3>(w, [x(0), x(1), x(2)], y),
+            _ => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
+        }
+    }
+}
+
+/// `N` rows of activations with a matrix of 256-weight blocks.
 ///
 /// * `x`: `N` rows · `y`: `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn small_rows<B: Small, const N: usize>(
+fn super_rows<B: Super, const N: usize>(
     w: Matrix<'_>,
     x: [QuantizedRow<'_>; N],
     y: &mut [&mut [f32]],
 ) {
     let blocks: &[B] = bytemuck::cast_slice(w.bytes());
-    let (n, per_step) = (w.cols() / B::LEN, 32 * STEP / B::LEN);
-    let tails = x.map(Tail::new);
+    let n = w.cols() / 256;
+    let tails = x.map(SuperTail::new);
+    // Known patterns would be replaced by two cheaper-looking shuffles each.
+    let spread = std::hint::black_box(&SPREAD);
     for r in 0..w.rows() {
-        let row = &blocks[r * n..][..n];
-        let steps = row.chunks_exact(per_step);
-        let rest = steps.remainder();
-        let mut acc = [_mm256_setzero_ps(); N];
-        for (i, group) in steps.enumerate() {
-            let terms = terms(group, x.map(|x| x.step(i)));
+        let (steps, rest) = blocks[r * n..][..n].as_chunks::<SUPER_CHAINS>();
+        let mut acc = [_mm_setzero_ps(); N];
+        for (i, four) in steps.iter().enumerate() {
+            let x = x.map(|x| SuperStep::new(x, i));
+            let t = super_terms(four, x, spread);
             for c in 0..N {
-                let dx = x[c].scales[STEP * i..]
-                    .first_chunk()
-                    .expect("8 scales a step");
-                acc[c] = _mm256_fmadd_ps(load_floats(dx), terms[c], acc[c]);
+                acc[c] = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
             }
         }
         if !rest.is_empty() {
-            let mut group = [B::zeroed(); STEP];
-            group[..rest.len()].copy_from_slice(rest);
-            let terms = terms(&group[..per_step], tails.each_ref().map(Tail::step));
+            let x = tails.each_ref().map(Tail::step);
+            let t = super_terms(&padded(rest), x, spread);
             for c in 0..N {
-                let next = _mm256_fmadd_ps(load_floats(&tails[c].scales), terms[c], acc[c]);
+                let next = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
+                acc[c] = _mm_blendv_ps(acc[c], next, load_four(&tails[c].mask));
+            }
+        }
+        for (acc, y) in acc.into_iter().zip(y.iter_mut()) {
+            y[r] = fold4(acc);
+        }
+    }
+}
+
+/// The weight's side `t` of four blocks, for each row of activations.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn super_terms<B: Super, const N: usize>(
+    four: &[B; SUPER_CHAINS],
+    x: [SuperStep<'_>; N],
+    spread: &[[u8; 32]; 8],
+) -> [__m128; N] {
+    let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+    let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+    prefetch(four);
+    for (k, block) in four.iter().enumerate() {
+        // SAFETY: this function is compiled for, and called with, the same features.
+        let parts = unsafe { block.parts() };
+        let sums = products(block, &parts, x.map(|x| &x.codes.as_chunks().0[k]), spread);
+        for c in 0..N {
+            s[c][k] = sums[c];
+            if B::CORRECTION != Correction::None {
+                let sums = load_words(&x[c].sums.as_chunks().0[k]);
+                let offset = _mm256_madd_epi16(sums, parts.min);
+                match B::CORRECTION {
+                    Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
+                    _ => m[c][k] = offset,
+                }
+            }
+        }
+    }
+    let d = _mm_mul_ps(halves4(four.each_ref().map(B::d)), _mm_set1_ps(B::FACTOR));
+    let dmin = halves4(four.each_ref().map(B::dmin));
+    let mut t = [_mm_setzero_ps(); N];
+    for c in 0..N {
+        t[c] = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));
+        if B::CORRECTION == Correction::Minimum {
+            t[c] = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(m[c])), t[c]);
+        }
+    }
+    t
+}
+
+/// `Σ scale · code · x` over 256 weights, spread over the lanes.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn products<B: Super, const N: usize>(
+    block: &B,
+    parts: &Parts,
+    x: [&[i8; 256]; N],
+    spread: &[[u8; 32]; 8],
+) -> [__m256i; N] {
+    let mut sum = [_mm256_setzero_si256(); N];
+    // SAFETY: this function is compiled for, and called with, the same features.
+    let open = unsafe { block.open() };
+    macro_rules! chunks {
+        ($($c:literal)*) => {$(
+            // SAFETY: as above.
+            let q = unsafe { block.codes::<$c>(&open) };
+            let scale = _mm256_shuffle_epi8(parts.scale, load(&spread[$c]));
+            for (sum, x) in sum.iter_mut().zip(x) {
+                let pairs = pairs(B::CODES, q, load_codes(&x.as_chunks().0[$c]));
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, scale));
+            }
+        )*};
+    }
+    chunks!(0 1 2 3 4 5 6 7);
+    sum
+}
+
+/// Steps over 32-weight blocks.
+type SmallStep<'a> = Step<'a, { 32 * SMALL_CHAINS }, { 2 * SMALL_CHAINS }, SMALL_CHAINS>;
+type SmallTail = Tail<{ 32 * SMALL_CHAINS }, { 2 * SMALL_CHAINS }, SMALL_CHAINS>;
+
+/// Any number of rows of activations with a matrix of 32-weight blocks, four at a time.
+///
+/// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn small<'x, B: Small>(
+    w: Matrix<'_>,
+    x: impl Fn(usize) -> QuantizedRow<'x>,
+    y: &mut [&mut [f32]],
+) {
+    for (i, y) in y.chunks_mut(4).enumerate() {
+        let x = |t| x(4 * i + t);
+        match y.len() {
+            1 => small_rows::<B, 1>(w, [x(0)], y),
+            2 => small_rows::<B, 2>(w, [x(0), x(1)], y),
+            3 => small_rows::<B, 3>(w, [x(0), x(1), x(2)], y),
+            _ => small_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
+        }
+    }
+}
+
+/// `N` rows of activations with a matrix of 32-weight blocks.
+///
+/// * `x`: `N` rows · `y`: `N` slices of `[rows]`
+#[target_feature(enable = "avx2,fma,f16c")]
+fn small_rows<B: Small, const N: usize>(
+    w: Matrix<'_>,
+    x: [QuantizedRow<'_>; N],
+    y: &mut [&mut [f32]],
+) {
+    let blocks: &[B] = bytemuck::cast_slice(w.bytes());
+    let (n, per_step) = (w.cols() / B::LEN, 32 * SMALL_CHAINS / B::LEN);
+    let tails = x.map(SmallTail::new);
+    for r in 0..w.rows() {
+        let steps = blocks[r * n..][..n].chunks_exact(per_step);
+        let rest = steps.remainder();
+        let mut acc = [_mm256_setzero_ps(); N];
+        for (i, group) in steps.enumerate() {
+            let x = x.map(|x| SmallStep::new(x, i));
+            let t = small_terms(group, x);
+            for c in 0..N {
+                acc[c] = _mm256_fmadd_ps(load_floats(x[c].scales), t[c], acc[c]);
+            }
+        }
+        if !rest.is_empty() {
+            let x = tails.each_ref().map(Tail::step);
+            let group: [B; SMALL_CHAINS] = padded(rest);
+            let t = small_terms(&group[..per_step], x);
+            for c in 0..N {
+                let next = _mm256_fmadd_ps(load_floats(x[c].scales), t[c], acc[c]);
                 acc[c] = _mm256_blendv_ps(acc[c], next, load_floats(&tails[c].mask));
             }
         }
@@ -144,102 +292,57 @@ pub(super) fn small_rows<B: Small, const N: usize>(
     }
 }
 
-/// What eight blocks of a row of activations bring: `[256]` codes, `[16]` sums.
-#[derive(Clone, Copy)]
-struct Step<'a> {
-    codes: &'a [i8; 256],
-    sums: &'a [i16; 16],
-}
-
-impl<'a> QuantizedRow<'a> {
-    #[inline]
-    fn step(&self, i: usize) -> Step<'a> {
-        Step {
-            codes: self.codes[256 * i..]
-                .first_chunk()
-                .expect("256 codes a step"),
-            sums: self.sums[16 * i..].first_chunk().expect("16 sums a step"),
-        }
-    }
-}
-
-/// The last blocks of a row that are fewer than eight, zeros behind them.
-struct Tail {
-    codes: [i8; 256],
-    sums: [i16; 16],
-    scales: [f32; STEP],
-    /// Sign bit set where there is a block.
-    mask: [f32; STEP],
-}
-
-impl Tail {
-    fn new(x: QuantizedRow<'_>) -> Self {
-        fn copy<T: Copy, const N: usize>(to: &mut [T; N], from: &[T]) {
-            to[..from.len()].copy_from_slice(from);
-        }
-        let mut tail = Self {
-            codes: [0; 256],
-            sums: [0; 16],
-            scales: [0.0; STEP],
-            mask: [0.0; STEP],
-        };
-        copy(&mut tail.codes, x.codes.as_chunks::<256>().1);
-        copy(&mut tail.sums, x.sums.as_chunks::<16>().1);
-        let scales = x.scales.as_chunks::<STEP>().1;
-        copy(&mut tail.scales, scales);
-        tail.mask[..scales.len()].fill(-1.0);
-        tail
-    }
-
-    fn step(&self) -> Step<'_> {
-        Step {
-            codes: &self.codes,
-            sums: &self.sums,
-        }
-    }
-}
-
 /// The weight's side `t` of eight blocks, for each row of activations.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn terms<B: Small, const N: usize>(group: &[B], x: [Step<'_>; N]) -> [__m256; N] {
+fn small_terms<B: Small, const N: usize>(group: &[B], x: [SmallStep<'_>; N]) -> [__m256; N] {
     let ones = _mm256_set1_epi16(1);
-    let mut v = [[_mm256_setzero_si256(); STEP]; N];
-    for k in 0..STEP {
-        // SAFETY: this function is compiled for, and called with, the same features.
-        let q = unsafe { B::codes(group, k) };
-        for c in 0..N {
-            let x = x[c].codes.as_chunks::<32>().0;
-            v[c][k] = _mm256_madd_epi16(pairs(B::CODES, q, load_codes(&x[k])), ones);
-        }
+    let mut v = [[_mm256_setzero_si256(); SMALL_CHAINS]; N];
+    prefetch(group);
+    macro_rules! chunks {
+        ($($k:literal)*) => {$(
+            // SAFETY: this function is compiled for, and called with, the same features.
+            let q = unsafe { B::codes(group, $k) };
+            for c in 0..N {
+                let x = load_codes(&x[c].codes.as_chunks().0[$k]);
+                v[c][$k] = _mm256_madd_epi16(pairs(B::CODES, q, x), ones);
+            }
+        )*};
     }
+    chunks!(0 1 2 3 4 5 6 7);
     // SAFETY: as above.
     let scales = unsafe { B::scales(group) };
     let mut t = [_mm256_setzero_ps(); N];
     for c in 0..N {
-        let [mut low, mut high] = half_sums8(v[c]);
-        let sums = load_words(x[c].sums);
-        match scales {
-            Scales::One(d) => {
+        let [low, high] = half_sums8(v[c]);
+        t[c] = scales.term(low, high, load_words(x[c].sums), B::OFFSET);
+    }
+    t
+}
+
+impl Scales {
+    /// `t` from the sums of products of each half block, the sums of activations of each, and the codes' offset.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(super) fn term(self, low: __m256i, high: __m256i, sums: __m256i, offset: i16) -> __m256 {
+        match self {
+            Self::One(d) => {
                 let mut all = _mm256_add_epi32(low, high);
-                if B::OFFSET != 0 {
-                    let offset = _mm256_madd_epi16(sums, _mm256_set1_epi16(B::OFFSET));
+                if offset != 0 {
+                    let offset = _mm256_madd_epi16(sums, _mm256_set1_epi16(offset));
                     all = _mm256_sub_epi32(all, offset);
                 }
-                t[c] = _mm256_mul_ps(d, _mm256_cvtepi32_ps(all));
+                _mm256_mul_ps(d, _mm256_cvtepi32_ps(all))
             }
-            Scales::Halves(d0, d1) => {
-                if B::OFFSET != 0 {
-                    let even = _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(sums));
-                    let odd = _mm256_srai_epi32::<16>(sums);
-                    let offset = _mm256_set1_epi32(i32::from(B::OFFSET));
-                    low = _mm256_sub_epi32(low, _mm256_mullo_epi32(even, offset));
-                    high = _mm256_sub_epi32(high, _mm256_mullo_epi32(odd, offset));
-                }
+            Self::Halves(d0, d1) => {
+                let even = _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(sums));
+                let odd = _mm256_srai_epi32::<16>(sums);
+                let offset = _mm256_set1_epi32(i32::from(offset));
+                let low = _mm256_sub_epi32(low, _mm256_mullo_epi32(even, offset));
+                let high = _mm256_sub_epi32(high, _mm256_mullo_epi32(odd, offset));
                 let first = _mm256_mul_ps(d0, _mm256_cvtepi32_ps(low));
-                t[c] = _mm256_fmadd_ps(d1, _mm256_cvtepi32_ps(high), first);
+                _mm256_fmadd_ps(d1, _mm256_cvtepi32_ps(high), first)
             }
         }
     }
-    t
 }

@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::q2_k::{even_odd, two_bits};
-use super::reg::{load, load_half, load_quarter};
+use super::q2_k::{even_odd, two_bits, two_halves};
+use super::reg::{left, load, load_half, load_quarter, right};
 use super::{Codes, Correction, Parts, Super};
 use crate::format::q3_k::BlockQ3K;
 use crate::format::q4_k::{BlockQ4K, scales_mins};
@@ -11,51 +11,19 @@ use crate::format::q5_k::BlockQ5K;
 use crate::format::q6_k::BlockQ6K;
 
 /// Bit `at` of every byte, moved to bit `to`.
-macro_rules! bit {
-    ($v:expr, $at:literal, $to:literal) => {{
-        const UP: i32 = if $to > $at { $to - $at } else { 0 };
-        const DOWN: i32 = if $at > $to { $at - $to } else { 0 };
-        let moved = _mm256_srli_epi16::<DOWN>(_mm256_slli_epi16::<UP>($v));
-        _mm256_and_si256(moved, _mm256_set1_epi8(1 << $to))
-    }};
-}
-
-/// Every one of eight bits of the bytes, moved to bit `to`.
-macro_rules! bits {
-    ($v:expr, $to:literal) => {
-        [
-            bit!($v, 0, $to),
-            bit!($v, 1, $to),
-            bit!($v, 2, $to),
-            bit!($v, 3, $to),
-            bit!($v, 4, $to),
-            bit!($v, 5, $to),
-            bit!($v, 6, $to),
-            bit!($v, 7, $to),
-        ]
-    };
-}
-
 #[inline]
 #[target_feature(enable = "avx2")]
-fn or(a: [__m256i; 8], b: [__m256i; 8]) -> [__m256i; 8] {
-    std::array::from_fn(|c| _mm256_or_si256(a[c], b[c]))
+fn bit(v: __m256i, at: usize, to: usize) -> __m256i {
+    let moved = right(left(v, to.saturating_sub(at)), at.saturating_sub(to));
+    _mm256_and_si256(moved, _mm256_set1_epi8(1 << to))
 }
 
-/// The low nibbles of 32 bytes, then the high ones, four times.
+/// Chunk C of 256 nibbles; see [`crate::format::q4_k::nibbles`].
 #[inline]
 #[target_feature(enable = "avx2")]
-fn nibbles(qs: &[u8; 128]) -> [__m256i; 8] {
-    let low = _mm256_set1_epi8(15);
-    std::array::from_fn(|c| {
-        let v = load(&qs.as_chunks().0[c / 2]);
-        let v = if c % 2 == 0 {
-            v
-        } else {
-            _mm256_srli_epi16::<4>(v)
-        };
-        _mm256_and_si256(v, low)
-    })
+fn nibbles<const C: usize>(qs: &[u8; 128]) -> __m256i {
+    let v = right(load(&qs.as_chunks().0[C / 2]), 4 * (C % 2));
+    _mm256_and_si256(v, _mm256_set1_epi8(15))
 }
 
 /// Scale and minimum of each 32 weights.
@@ -72,12 +40,20 @@ fn six_bit_parts(s: &[u8; 12]) -> Parts {
 
 impl Super for BlockQ3K {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Offset;
+    type Open = ([__m256i; 2], __m256i);
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        or(two_bits(&self.qs), bits!(load(&self.hmask), 2))
+    unsafe fn open(&self) -> Self::Open {
+        (two_halves(&self.qs), load(&self.hmask))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, (low, high): &Self::Open) -> __m256i {
+        _mm256_or_si256(two_bits::<C>(low), bit(*high, C, 2))
     }
 
     #[inline]
@@ -105,12 +81,18 @@ impl Super for BlockQ3K {
 
 impl Super for BlockQ4K {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Minimum;
+    type Open = ();
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        nibbles(&self.qs)
+    unsafe fn open(&self) -> Self::Open {}
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, (): &Self::Open) -> __m256i {
+        nibbles::<C>(&self.qs)
     }
 
     #[inline]
@@ -130,12 +112,20 @@ impl Super for BlockQ4K {
 
 impl Super for BlockQ5K {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Minimum;
+    type Open = __m256i;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        or(nibbles(&self.qs), bits!(load(&self.qh), 4))
+    unsafe fn open(&self) -> Self::Open {
+        load(&self.qh)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, high: &Self::Open) -> __m256i {
+        _mm256_or_si256(nibbles::<C>(&self.qs), bit(*high, C, 4))
     }
 
     #[inline]
@@ -155,29 +145,29 @@ impl Super for BlockQ5K {
 
 impl Super for BlockQ6K {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 2;
     const CORRECTION: Correction = Correction::Offset;
+    type Open = [__m256i; 2];
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let (low, high) = (_mm256_set1_epi8(15), _mm256_set1_epi8(0x30));
-        std::array::from_fn(|c| {
-            let (h, k) = (c / 4, c % 4);
-            let ql = load(&self.ql.as_chunks().0[2 * h + k % 2]);
-            let qh = load(&self.qh.as_chunks().0[h]);
-            let ql = if k < 2 {
-                ql
-            } else {
-                _mm256_srli_epi16::<4>(ql)
-            };
-            let qh = match k {
-                0 => _mm256_slli_epi16::<4>(qh),
-                1 => _mm256_slli_epi16::<2>(qh),
-                2 => qh,
-                _ => _mm256_srli_epi16::<2>(qh),
-            };
-            _mm256_or_si256(_mm256_and_si256(ql, low), _mm256_and_si256(qh, high))
-        })
+    unsafe fn open(&self) -> Self::Open {
+        two_halves(&self.qh)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, qh: &Self::Open) -> __m256i {
+        let (h, k) = (C / 4, C % 4);
+        let low = right(load(&self.ql.as_chunks().0[2 * h + k % 2]), 4 * (k / 2));
+        let high = right(
+            left(qh[h], 4usize.saturating_sub(2 * k)),
+            (2 * k).saturating_sub(4),
+        );
+        _mm256_or_si256(
+            _mm256_and_si256(low, _mm256_set1_epi8(15)),
+            _mm256_and_si256(high, _mm256_set1_epi8(0x30)),
+        )
     }
 
     #[inline]

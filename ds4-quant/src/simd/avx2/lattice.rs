@@ -51,7 +51,7 @@ static IQ3_XXS: [i32; 256] = raised!(i32, codebook::IQ3_XXS, IQ3_XXS_OFFSET);
 static IQ3_S: [i32; 512] = raised!(i32, codebook::IQ3_S, IQ3_S_OFFSET);
 
 /// Sign bytes for 256 weights. Register `half[i]` holds the same 16 bytes twice: those of weights 128i..128i+128.
-struct Signs {
+pub(super) struct Signs {
     half: [__m256i; 2],
 }
 
@@ -181,7 +181,9 @@ impl BlockIq2Xxs {
     #[target_feature(enable = "avx2")]
     fn signs_scales(&self) -> __m256i {
         let bytes: &[u8; 64] = bytemuck::cast_ref(&self.groups);
-        let [first, last] = [0, 1].map(|i| _mm256_castsi256_ps(load(&bytes.as_chunks().0[i])));
+        let (halves, _) = bytes.as_chunks();
+        let first = _mm256_castsi256_ps(load(&halves[0]));
+        let last = _mm256_castsi256_ps(load(&halves[1]));
         let mixed = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(first, last));
         _mm256_permute4x64_epi64::<0b11_01_10_00>(mixed)
     }
@@ -189,22 +191,22 @@ impl BlockIq2Xxs {
 
 impl Super for BlockIq2Xxs {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
+    type Open = Signs;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let signs = Signs::four_sevens(self.signs_scales());
-        std::array::from_fn(|c| {
-            let g = &self.groups[c];
-            let point = |l: usize| IQ2_XXS[usize::from(g[l])];
-            signs.apply(
-                c,
-                points8([point(0), point(1), point(2), point(3)]),
-                IQ2_OFFSET,
-            )
-        })
+    unsafe fn open(&self) -> Self::Open {
+        Signs::four_sevens(self.signs_scales())
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
+        let points = points8([0, 1, 2, 3].map(|l| IQ2_XXS[usize::from(self.groups[C][l])]));
+        signs.apply(C, points, IQ2_OFFSET)
     }
 
     #[inline]
@@ -220,24 +222,29 @@ impl Super for BlockIq2Xxs {
 
 impl Super for BlockIq2Xs {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
+    type Open = Signs;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
+    unsafe fn open(&self) -> Self::Open {
         let bytes: &[u8; 64] = bytemuck::cast_ref(&self.q);
-        let [first, last] = [0, 1].map(|i| _mm256_srli_epi16::<9>(load(&bytes.as_chunks().0[i])));
-        let seven = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(first, last));
-        let signs = Signs::even(seven);
-        std::array::from_fn(|c| {
-            let point = |l: usize| IQ2_XS[usize::from(u16::from_le_bytes(self.q[4 * c + l]) & 511)];
-            signs.apply(
-                c,
-                points8([point(0), point(1), point(2), point(3)]),
-                IQ2_OFFSET,
-            )
-        })
+        let (halves, _) = bytes.as_chunks();
+        let first = _mm256_srli_epi16::<9>(load(&halves[0]));
+        let last = _mm256_srli_epi16::<9>(load(&halves[1]));
+        let mixed = _mm256_packus_epi16(first, last);
+        Signs::even(_mm256_permute4x64_epi64::<0b11_01_10_00>(mixed))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
+        let points = points8(
+            [0, 1, 2, 3].map(|l| IQ2_XS[usize::from(u16::from_le_bytes(self.q[4 * C + l]) & 511)]),
+        );
+        signs.apply(C, points, IQ2_OFFSET)
     }
 
     #[inline]
@@ -253,21 +260,22 @@ impl Super for BlockIq2Xs {
 
 impl Super for BlockIq2S {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
+    type Open = Signs;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let signs = Signs::new(load(&self.signs));
-        std::array::from_fn(|c| {
-            let point = |l: usize| IQ2_S[self.index(4 * c + l)];
-            signs.apply(
-                c,
-                points8([point(0), point(1), point(2), point(3)]),
-                IQ2_OFFSET,
-            )
-        })
+    unsafe fn open(&self) -> Self::Open {
+        Signs::new(load(&self.signs))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
+        let points = points8([0, 1, 2, 3].map(|l| IQ2_S[self.index(4 * C + l)]));
+        signs.apply(C, points, IQ2_OFFSET)
     }
 
     #[inline]
@@ -283,17 +291,23 @@ impl Super for BlockIq2S {
 
 impl Super for BlockIq3Xxs {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.25;
+    type Open = Signs;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let signs = Signs::four_sevens(load(bytemuck::cast_ref(&self.ss)));
-        std::array::from_fn(|c| {
-            let point = |l: usize| IQ3_XXS[usize::from(self.qs[8 * c + l])];
-            signs.apply(c, points4(std::array::from_fn(point)), IQ3_XXS_OFFSET)
-        })
+    unsafe fn open(&self) -> Self::Open {
+        Signs::four_sevens(load(bytemuck::cast_ref(&self.ss)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
+        let points =
+            points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_XXS[usize::from(self.qs[8 * C + l])]));
+        signs.apply(C, points, IQ3_XXS_OFFSET)
     }
 
     #[inline]
@@ -310,16 +324,21 @@ impl Super for BlockIq3Xxs {
 
 impl Super for BlockIq3S {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Offset;
+    type Open = Signs;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let signs = Signs::new(load(&self.signs));
-        std::array::from_fn(|c| {
-            let point = |l: usize| IQ3_S[self.index(8 * c + l)];
-            signs.apply(c, points4(std::array::from_fn(point)), IQ3_S_OFFSET)
-        })
+    unsafe fn open(&self) -> Self::Open {
+        Signs::new(load(&self.signs))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
+        let points = points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_S[self.index(8 * C + l)]));
+        signs.apply(C, points, IQ3_S_OFFSET)
     }
 
     #[inline]

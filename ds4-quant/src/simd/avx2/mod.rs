@@ -5,6 +5,7 @@
 //! Either way the integers are exact, so nothing here decides the bits of a result ([`crate::accumulate`] does).
 
 mod few;
+mod many;
 mod reg;
 
 mod k_quants;
@@ -62,11 +63,20 @@ trait Super: Block {
     /// A power of two that belongs to `d`.
     const FACTOR: f32 = 1.0;
 
-    /// Codes of weights 32c..32c+32.
+    /// How many sums of pairs of products fit a word; a divisor of 4.
+    const SPAN: usize;
+    /// What the codes of all chunks need.
+    type Open;
+
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn open(&self) -> Self::Open;
+
+    /// Codes of weights 32C..32C+32.
     ///
     /// # Safety
     /// The processor has AVX2, FMA and F16C.
-    unsafe fn codes(&self) -> [__m256i; 8];
+    unsafe fn codes<const C: usize>(&self, open: &Self::Open) -> __m256i;
 
     /// # Safety
     /// The processor has AVX2, FMA and F16C.
@@ -95,6 +105,10 @@ trait Small: Block {
     const CODES: Codes;
     /// What is to be taken off every code.
     const OFFSET: i16 = 0;
+    /// Whether each half of a block has its own scale.
+    const HALVES: bool = false;
+    /// How many sums of pairs of products fit a word; a divisor of 4.
+    const SPAN: usize;
 
     /// Codes of the `k`-th 32 weights of a group of 256.
     ///
@@ -132,38 +146,29 @@ pub(super) fn kernel(ty: TensorType) -> Option<Kernel> {
     })
 }
 
+/// From how many rows of activations on a tile pays for being packed.
+const MANY: usize = 8;
+
 /// Any number of rows of activations with a matrix of 32-weight blocks.
 fn small<B: Small>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
-    let mut t = 0;
-    for y in y.chunks_mut(4) {
-        let row = |i| x.q8_0(t + i);
+    let row = |t| x.q8_0(t);
+    if y.len() >= MANY {
         // SAFETY: a kernel is handed out only where the processor has these features.
-        unsafe {
-            match y.len() {
-                1 => few::small_rows::<B, 1>(w, [row(0)], y),
-                2 => few::small_rows::<B, 2>(w, [row(0), row(1)], y),
-                3 => few::small_rows::<B, 3>(w, [row(0), row(1), row(2)], y),
-                _ => few::small_rows::<B, 4>(w, [row(0), row(1), row(2), row(3)], y),
-            }
-        }
-        t += y.len();
+        unsafe { many::rows::<many::SmallTile<B>>(w, row, y) }
+    } else {
+        // SAFETY: as above.
+        unsafe { few::small::<B>(w, row, y) }
     }
 }
 
 /// Any number of rows of activations with a matrix of 256-weight blocks.
 fn super_<B: Super>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
-    let mut t = 0;
-    for y in y.chunks_mut(4) {
-        let row = |i| x.q8_k(t + i);
+    let row = |t| x.q8_k(t);
+    if y.len() >= MANY {
         // SAFETY: a kernel is handed out only where the processor has these features.
-        unsafe {
-            match y.len() {
-                1 => few::super_rows::<B, 1>(w, [row(0)], y),
-                2 => few::super_rows::<B, 2>(w, [row(0), row(1)], y),
-                3 => few::super_rows::<B, 3>(w, [row(0), row(1), row(2)], y),
-                _ => few::super_rows::<B, 4>(w, [row(0), row(1), row(2), row(3)], y),
-            }
-        }
-        t += y.len();
+        unsafe { many::rows::<many::SuperTile<B>>(w, row, y) }
+    } else {
+        // SAFETY: as above.
+        unsafe { few::super_::<B>(w, row, y) }
     }
 }

@@ -42,6 +42,7 @@ const E2M1_OFFSET: i16 = 12;
 
 impl Small for BlockQ4_0 {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const OFFSET: i16 = 8;
 
     #[inline]
@@ -59,6 +60,7 @@ impl Small for BlockQ4_0 {
 
 impl Small for BlockIq4Nl {
     const CODES: Codes = Codes::Signed;
+    const SPAN: usize = 1;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -75,6 +77,7 @@ impl Small for BlockIq4Nl {
 
 impl Small for BlockMxfp4 {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const OFFSET: i16 = E2M1_OFFSET;
 
     #[inline]
@@ -92,6 +95,8 @@ impl Small for BlockMxfp4 {
 
 impl Small for BlockNvfp4 {
     const CODES: Codes = Codes::Unsigned;
+    const HALVES: bool = true;
+    const SPAN: usize = 4;
     const OFFSET: i16 = E2M1_OFFSET;
 
     #[inline]
@@ -122,15 +127,18 @@ impl Small for BlockNvfp4 {
 
 impl Super for BlockIq4Xs {
     const CODES: Codes = Codes::Signed;
+    const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::None;
+    type Open = ();
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        let table = _mm256_broadcastsi128_si256(load_half(bytemuck::cast_ref(&codebook::IQ4_NL)));
-        self.qs
-            .each_ref()
-            .map(|qs| _mm256_shuffle_epi8(table, split(qs)))
+    unsafe fn open(&self) -> Self::Open {}
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, (): &Self::Open) -> __m256i {
+        look_up(&codebook::IQ4_NL, split(&self.qs[C]))
     }
 
     #[inline]

@@ -2,26 +2,24 @@
 
 use std::arch::x86_64::*;
 
-use super::reg::{load, load_half};
+use super::reg::{load, load_half, right};
 use super::{Codes, Correction, Parts, Super};
 use crate::format::q2_k::BlockQ2K;
 
-/// 256 two-bit codes, 32 a register; see [`crate::format::q2_k::two_bits`].
+/// Chunk C of 256 two-bit codes, whose bytes are `qs`; see [`crate::format::q2_k::two_bits`].
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn two_bits(qs: &[u8; 64]) -> [__m256i; 8] {
-    let three = _mm256_set1_epi8(3);
-    let [a, b] = [0, 1].map(|h| load(&qs.as_chunks().0[h]));
-    [
-        _mm256_and_si256(a, three),
-        _mm256_and_si256(_mm256_srli_epi16::<2>(a), three),
-        _mm256_and_si256(_mm256_srli_epi16::<4>(a), three),
-        _mm256_and_si256(_mm256_srli_epi16::<6>(a), three),
-        _mm256_and_si256(b, three),
-        _mm256_and_si256(_mm256_srli_epi16::<2>(b), three),
-        _mm256_and_si256(_mm256_srli_epi16::<4>(b), three),
-        _mm256_and_si256(_mm256_srli_epi16::<6>(b), three),
-    ]
+pub(super) fn two_bits<const C: usize>(qs: &[__m256i; 2]) -> __m256i {
+    let v = right(qs[C / 4], 2 * (C % 4));
+    _mm256_and_si256(v, _mm256_set1_epi8(3))
+}
+
+/// The 64 bytes of two-bit codes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn two_halves(qs: &[u8; 64]) -> [__m256i; 2] {
+    let (halves, _) = qs.as_chunks();
+    [load(&halves[0]), load(&halves[1])]
 }
 
 /// Even bytes, then odd bytes.
@@ -34,12 +32,20 @@ pub(super) fn even_odd(bytes: __m128i) -> __m128i {
 
 impl Super for BlockQ2K {
     const CODES: Codes = Codes::Unsigned;
+    const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Minimum;
+    type Open = [__m256i; 2];
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn codes(&self) -> [__m256i; 8] {
-        two_bits(&self.qs)
+    unsafe fn open(&self) -> Self::Open {
+        two_halves(&self.qs)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn codes<const C: usize>(&self, qs: &Self::Open) -> __m256i {
+        two_bits::<C>(qs)
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use crate::format::q8_0::BlockQ8_0;
 
 impl Small for BlockQ8_0 {
     const CODES: Codes = Codes::Signed;
+    const SPAN: usize = 1;
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]

@@ -65,12 +65,33 @@ pub(crate) fn store_floats(to: &mut [f32; 8], v: __m256) {
     unsafe { _mm256_storeu_ps(to.as_mut_ptr(), v) }
 }
 
-/// Store 4 floats.
+/// 4 floats.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(crate) fn store_four(to: &mut [f32; 4], v: __m128) {
-    // SAFETY: the reference covers the 16 bytes written.
-    unsafe { _mm_storeu_ps(to.as_mut_ptr(), v) }
+pub(crate) fn load_four(floats: &[f32; 4]) -> __m128 {
+    // SAFETY: the reference covers the 16 bytes read.
+    unsafe { _mm_loadu_ps(floats.as_ptr()) }
+}
+
+/// Bytes ahead of its use at which packed data is asked for: covers the latency of memory, and pages, where the
+/// processor's own prefetching stops.
+const AHEAD: usize = 2048;
+
+/// Ask for what will be in the place of `blocks` after [`AHEAD`] bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn prefetch<B>(blocks: &[B]) {
+    let from: *const i8 = blocks.as_ptr().cast();
+    for at in (0..size_of_val(blocks)).step_by(64) {
+        #[allow(
+            unused_unsafe,
+            reason = "a safe function since a later release than the oldest supported"
+        )]
+        // SAFETY: a prefetch has no effect on memory and does not fault, whatever the address.
+        unsafe {
+            _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + at));
+        }
+    }
 }
 
 /// Four half floats.
@@ -111,13 +132,22 @@ pub(crate) fn half_sums8(v: [__m256i; 8]) -> [__m256i; 2] {
     ]
 }
 
+/// Lane l plus lane l + 2, then + 1: the order of [`crate::accumulate::fold`].
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn fold4(v: __m128) -> f32 {
+    let v = _mm_add_ps(v, _mm_movehl_ps(v, v));
+    _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)))
+}
+
 /// Lane l plus lane l + 4, then + 2, then + 1: the order of [`crate::accumulate::fold`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(crate) fn fold8(v: __m256) -> f32 {
-    let v = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps::<1>(v));
-    let v = _mm_add_ps(v, _mm_movehl_ps(v, v));
-    _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)))
+    fold4(_mm_add_ps(
+        _mm256_castps256_ps128(v),
+        _mm256_extractf128_ps::<1>(v),
+    ))
 }
 
 /// 8 × 8 double words: lane r of result s is lane s of row r.
@@ -143,4 +173,18 @@ pub(crate) fn transpose(rows: [__m256i; 8]) -> [__m256i; 8] {
         high(s2, t2),
         high(s3, t3),
     ]
+}
+
+/// Shift words right; with a constant `by` this is one instruction.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn right(v: __m256i, by: usize) -> __m256i {
+    _mm256_srl_epi16(v, _mm_cvtsi64_si128(by as i64))
+}
+
+/// Shift words left; with a constant `by` this is one instruction.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn left(v: __m256i, by: usize) -> __m256i {
+    _mm256_sll_epi16(v, _mm_cvtsi64_si128(by as i64))
 }

@@ -1,0 +1,408 @@
+//! Many rows of activations: eight matrix rows are expanded once into a tile, then meet every row of activations.
+//!
+//! ```text
+//! tile   8 matrix rows × 256 weights; register s holds weights 4s..4s+4 of each row, so lane = matrix row
+//! slab   the tiles of 1024 columns, ≈ 11 KB: stays in the first-level cache while the activations pass by
+//! ```
+//! With lane = row there are no sums across lanes; four bytes of activations are broadcast to all of them.
+
+use std::arch::x86_64::*;
+use std::marker::PhantomData;
+
+use super::few::{padded, pairs};
+use super::reg::{load, load_floats, store, store_floats, transpose};
+use super::{Correction, Scales, Small, Super};
+use crate::Matrix;
+use crate::accumulate::{SMALL_CHAINS, SUPER_CHAINS};
+use crate::activations::QuantizedRow;
+
+/// Matrix rows of a tile.
+const ROWS: usize = 8;
+/// Tiles of a slab.
+const SLAB: usize = 4;
+/// Rows of activations that share the loads of a tile.
+const COLUMNS: usize = 4;
+/// Rows of activations whose accumulators and codes stay in the second-level cache while a slab is in use.
+const BATCH: usize = 256;
+
+/// 256 weights of eight rows.
+pub(super) trait Tile: Copy {
+    /// The packed form.
+    type Block: super::Block;
+    /// Accumulators of a result.
+    const CHAINS: usize;
+
+    /// Nothing yet.
+    fn empty() -> Self;
+
+    /// Expand the 256 weights (fewer at the end of a row) in `rows`.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn pack(&mut self, rows: [&[Self::Block]; ROWS]);
+
+    /// Add this tile, number `at` of its row, to the results of `C` rows of activations.
+    ///
+    /// * `acc`: `[C, CHAINS]` registers
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn add<const C: usize>(&self, at: usize, x: [QuantizedRow<'_>; C], acc: &mut [[f32; 8]]);
+}
+
+/// Any number of rows of activations with a matrix.
+///
+/// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn rows<'x, T: Tile>(
+    w: Matrix<'_>,
+    x: impl Fn(usize) -> QuantizedRow<'x>,
+    y: &mut [&mut [f32]],
+) {
+    let blocks: &[T::Block] = bytemuck::cast_slice(w.bytes());
+    let n = w.cols() / <T::Block as super::Block>::LEN;
+    let per_tile = 256 / <T::Block as super::Block>::LEN;
+    let per_tile = per_tile.max(1);
+    let mut slab = [T::empty(); SLAB];
+    let mut acc = vec![[0.0; 8]; BATCH.min(y.len()) * T::CHAINS];
+    for (batch, y) in y.chunks_mut(BATCH).enumerate() {
+        let tokens = y.len();
+        for first in (0..w.rows()).step_by(ROWS) {
+            let have = ROWS.min(w.rows() - first);
+            acc.fill([0.0; 8]);
+            for (s, from) in (0..n).step_by(SLAB * per_tile).enumerate() {
+                let tiles = (n - from).div_ceil(per_tile).min(SLAB);
+                for (k, tile) in slab[..tiles].iter_mut().enumerate() {
+                    let from = from + k * per_tile;
+                    let to = n.min(from + per_tile);
+                    let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][from..to];
+                    // SAFETY: this function is compiled for, and called with, the same features.
+                    unsafe { tile.pack(std::array::from_fn(row)) };
+                }
+                for c in (0..tokens).step_by(COLUMNS) {
+                    let acc = &mut acc[c * T::CHAINS..];
+                    let x = |i| x(batch * BATCH + c + i);
+                    let slab = &slab[..tiles];
+                    match tokens - c {
+                        1 => columns(slab, s, [x(0)], acc),
+                        2 => columns(slab, s, [x(0), x(1)], acc),
+                        3 => columns(slab, s, [x(0), x(1), x(2)], acc),
+                        _ => columns(slab, s, [x(0), x(1), x(2), x(3)], acc),
+                    }
+                }
+            }
+            for (acc, y) in acc.chunks_exact(T::CHAINS).zip(y.iter_mut()) {
+                y[first..][..have].copy_from_slice(&fold(acc)[..have]);
+            }
+        }
+    }
+}
+
+/// All tiles of slab number `s` with `C` rows of activations.
+#[target_feature(enable = "avx2,fma,f16c")]
+fn columns<T: Tile, const C: usize>(
+    slab: &[T],
+    s: usize,
+    x: [QuantizedRow<'_>; C],
+    acc: &mut [[f32; 8]],
+) {
+    for (k, tile) in slab.iter().enumerate() {
+        // SAFETY: this function is compiled for, and called with, the same features.
+        unsafe { tile.add(s * SLAB + k, x, acc) };
+    }
+}
+
+/// The accumulators of eight results, summed by halves.
+#[target_feature(enable = "avx2")]
+fn fold(acc: &[[f32; 8]]) -> [f32; 8] {
+    let mut v = [_mm256_setzero_ps(); SMALL_CHAINS];
+    for (v, acc) in v.iter_mut().zip(acc) {
+        *v = load_floats(acc);
+    }
+    let mut n = acc.len();
+    while n > 1 {
+        n /= 2;
+        for l in 0..n {
+            v[l] = _mm256_add_ps(v[l], v[l + n]);
+        }
+    }
+    let mut sum = [0.0; 8];
+    store_floats(&mut sum, v[0]);
+    sum
+}
+
+/// Chunk `c` of eight rows to registers 8c..8c+8 of a tile.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn interleave(rows: &[[u8; 32]; ROWS], to: &mut [[u8; 32]]) {
+    let rows = rows.each_ref().map(|row| load(row));
+    for (to, v) in to.iter_mut().zip(transpose(rows)) {
+        store(to, v);
+    }
+}
+
+/// Four registers of codes, 4i..4i+4 of a tile, with `C` rows of activations: sums of pairs of products gather in words
+/// as long as the format's span allows, then meet `$scale` and join `$sum`.
+macro_rules! four_steps {
+    ($format:ty, $codes:expr, $x:expr, $scale:expr, $sum:expr) => {{
+        let codes: &[[u8; 32]; 4] = $codes;
+        let x: [&[i8; 16]; C] = $x;
+        let mut p = [_mm256_setzero_si256(); C];
+        four_steps!(@step 0, $format, codes, x, p, $scale, $sum);
+        four_steps!(@step 1, $format, codes, x, p, $scale, $sum);
+        four_steps!(@step 2, $format, codes, x, p, $scale, $sum);
+        four_steps!(@step 3, $format, codes, x, p, $scale, $sum);
+    }};
+    (@step $i:literal, $format:ty, $codes:ident, $x:ident, $p:ident, $scale:expr, $sum:expr) => {
+        let q = load(&$codes[$i]);
+        for c in 0..C {
+            let four: i32 = bytemuck::must_cast($x[c].as_chunks::<4>().0[$i]);
+            let next = pairs(<$format>::CODES, q, _mm256_set1_epi32(four));
+            let first = $i % <$format>::SPAN == 0;
+            $p[c] = if first { next } else { _mm256_add_epi16($p[c], next) };
+            if ($i + 1) % <$format>::SPAN == 0 {
+                $sum[c] = _mm256_add_epi32($sum[c], _mm256_madd_epi16($p[c], $scale));
+            }
+        }
+    };
+}
+
+/// A tile of 256-weight blocks.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct SuperTile<B> {
+    codes: [[u8; 32]; 64],
+    /// The scale of group g as two equal words a row.
+    scale: [[u8; 32]; 16],
+    /// The minima of groups 2l and 2l + 1 as two words a row.
+    min: [[u8; 32]; 8],
+    d: [f32; 8],
+    dmin: [f32; 8],
+    format: PhantomData<B>,
+}
+
+/// Which group of 16 weights each lane of the two halves of [`super::Parts::scale`] belongs to, words doubled.
+const SCALE_ORDER: [[usize; 8]; 2] = [[0, 2, 4, 6, 1, 3, 5, 7], [8, 10, 12, 14, 9, 11, 13, 15]];
+
+impl<B: Super> Tile for SuperTile<B> {
+    type Block = B;
+    const CHAINS: usize = SUPER_CHAINS;
+
+    fn empty() -> Self {
+        Self {
+            codes: [[0; 32]; 64],
+            scale: [[0; 32]; 16],
+            min: [[0; 32]; 8],
+            d: [0.0; 8],
+            dmin: [0.0; 8],
+            format: PhantomData,
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn pack(&mut self, rows: [&[B]; ROWS]) {
+        let mut codes = [[[0; 32]; ROWS]; 8];
+        let mut scale = [[[0; 32]; ROWS]; 2];
+        let mut min = [[0; 32]; ROWS];
+        for (r, row) in rows.iter().enumerate() {
+            let block = &row[0];
+            // SAFETY: this function has the same contract.
+            let open = unsafe { block.open() };
+            macro_rules! chunks {
+                ($($c:literal)*) => {$(
+                    // SAFETY: as above.
+                    store(&mut codes[$c][r], unsafe { block.codes::<$c>(&open) });
+                )*};
+            }
+            chunks!(0 1 2 3 4 5 6 7);
+            // SAFETY: as above.
+            let parts = unsafe { block.parts() };
+            store(
+                &mut scale[0][r],
+                _mm256_unpacklo_epi16(parts.scale, parts.scale),
+            );
+            store(
+                &mut scale[1][r],
+                _mm256_unpackhi_epi16(parts.scale, parts.scale),
+            );
+            store(&mut min[r], parts.min);
+        }
+        for (codes, to) in codes.iter().zip(self.codes.as_chunks_mut::<8>().0) {
+            interleave(codes, to);
+        }
+        for (scale, order) in scale.iter().zip(SCALE_ORDER) {
+            let mut to = [[0; 32]; 8];
+            interleave(scale, &mut to);
+            for (scale, g) in to.into_iter().zip(order) {
+                self.scale[g] = scale;
+            }
+        }
+        interleave(&min, &mut self.min);
+        let halves = |h: [[u8; 2]; ROWS]| super::reg::halves8(h);
+        let d = _mm256_mul_ps(
+            halves(rows.map(|row| row[0].d())),
+            _mm256_set1_ps(B::FACTOR),
+        );
+        store_floats(&mut self.d, d);
+        store_floats(&mut self.dmin, halves(rows.map(|row| row[0].dmin())));
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const C: usize>(
+        &self,
+        at: usize,
+        x: [QuantizedRow<'_>; C],
+        acc: &mut [[f32; 8]],
+    ) {
+        const WHOLE: &str = "the row holds the whole tile";
+        let mut s = [_mm256_setzero_si256(); C];
+        let mut codes = [[[0; 16]; 16].as_slice(); C];
+        let mut sums = [&[0; 16]; C];
+        for c in 0..C {
+            codes[c] = x[c].codes[256 * at..]
+                .first_chunk::<256>()
+                .expect(WHOLE)
+                .as_chunks()
+                .0;
+            sums[c] = x[c].sums[16 * at..].first_chunk().expect(WHOLE);
+        }
+        for ((g, scale), quad) in self.scale.iter().enumerate().zip(self.codes.as_chunks().0) {
+            let mut x = [&[0; 16]; C];
+            for c in 0..C {
+                x[c] = &codes[c][g];
+            }
+            four_steps!(B, quad, x, load(scale), s);
+        }
+        let (d, dmin) = (load_floats(&self.d), load_floats(&self.dmin));
+        let mut m = [_mm256_setzero_si256(); C];
+        if B::CORRECTION != Correction::None {
+            for (l, min) in self.min.iter().enumerate() {
+                let min = load(min);
+                for c in 0..C {
+                    let two: i32 = bytemuck::must_cast(sums[c].as_chunks::<2>().0[l]);
+                    let offset = _mm256_madd_epi16(min, _mm256_set1_epi32(two));
+                    m[c] = _mm256_add_epi32(m[c], offset);
+                }
+            }
+        }
+        for c in 0..C {
+            if B::CORRECTION == Correction::Offset {
+                s[c] = _mm256_sub_epi32(s[c], m[c]);
+            }
+            let mut t = _mm256_mul_ps(d, _mm256_cvtepi32_ps(s[c]));
+            if B::CORRECTION == Correction::Minimum {
+                t = _mm256_fnmadd_ps(dmin, _mm256_cvtepi32_ps(m[c]), t);
+            }
+            let acc = &mut acc[SUPER_CHAINS * c + at % SUPER_CHAINS];
+            let dx = _mm256_set1_ps(x[c].scales[at]);
+            store_floats(acc, _mm256_fmadd_ps(dx, t, load_floats(acc)));
+        }
+    }
+}
+
+/// A tile of 32-weight blocks.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct SmallTile<B> {
+    codes: [[u8; 32]; 64],
+    /// Scales of block b, or of its first half.
+    d: [[f32; 8]; 8],
+    /// Scales of the second half of block b.
+    d1: [[f32; 8]; 8],
+    /// 32-weight blocks in this tile.
+    blocks: usize,
+    format: PhantomData<B>,
+}
+
+impl<B: Small> Tile for SmallTile<B> {
+    type Block = B;
+    const CHAINS: usize = SMALL_CHAINS;
+
+    fn empty() -> Self {
+        Self {
+            codes: [[0; 32]; 64],
+            d: [[0.0; 8]; 8],
+            d1: [[0.0; 8]; 8],
+            blocks: 0,
+            format: PhantomData,
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn pack(&mut self, rows: [&[B]; ROWS]) {
+        let mut codes = [[[0; 32]; ROWS]; 8];
+        let mut d = [[[0; 32]; ROWS]; 2];
+        for (r, row) in rows.iter().enumerate() {
+            let group: [B; 8] = padded(row);
+            let group = &group[..256 / B::LEN];
+            macro_rules! chunks {
+                ($($k:literal)*) => {$(
+                    // SAFETY: this function has the same contract.
+                    store(&mut codes[$k][r], unsafe { B::codes(group, $k) });
+                )*};
+            }
+            chunks!(0 1 2 3 4 5 6 7);
+            // SAFETY: as above.
+            match unsafe { B::scales(group) } {
+                Scales::One(one) => store(&mut d[0][r], _mm256_castps_si256(one)),
+                Scales::Halves(first, second) => {
+                    store(&mut d[0][r], _mm256_castps_si256(first));
+                    store(&mut d[1][r], _mm256_castps_si256(second));
+                }
+            }
+        }
+        for (codes, to) in codes.iter().zip(self.codes.as_chunks_mut::<8>().0) {
+            interleave(codes, to);
+        }
+        interleave(&d[0], bytemuck::cast_mut::<_, [[u8; 32]; 8]>(&mut self.d));
+        interleave(&d[1], bytemuck::cast_mut::<_, [[u8; 32]; 8]>(&mut self.d1));
+        self.blocks = rows[0].len() * B::LEN / 32;
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn add<const C: usize>(
+        &self,
+        at: usize,
+        x: [QuantizedRow<'_>; C],
+        acc: &mut [[f32; 8]],
+    ) {
+        const WHOLE: &str = "the row and the tile hold the whole block";
+        let ones = _mm256_set1_epi16(1);
+        for b in 0..self.blocks {
+            let n = 8 * at + b;
+            let quads = self.codes[8 * b..]
+                .first_chunk::<8>()
+                .expect(WHOLE)
+                .as_chunks()
+                .0;
+            let (mut low, mut high) = ([_mm256_setzero_si256(); C], [_mm256_setzero_si256(); C]);
+            let (mut first, mut last) = ([&[0; 16]; C], [&[0; 16]; C]);
+            for c in 0..C {
+                let x: &[i8; 32] = x[c].codes[32 * n..].first_chunk().expect(WHOLE);
+                first[c] = &x.as_chunks().0[0];
+                last[c] = &x.as_chunks().0[1];
+            }
+            four_steps!(B, &quads[0], first, ones, low);
+            if B::HALVES {
+                four_steps!(B, &quads[1], last, ones, high);
+            } else {
+                four_steps!(B, &quads[1], last, ones, low);
+            }
+            let (d, d1) = (load_floats(&self.d[b]), load_floats(&self.d1[b]));
+            let scales = if B::HALVES {
+                Scales::Halves(d, d1)
+            } else {
+                Scales::One(d)
+            };
+            for c in 0..C {
+                let two: i32 = bytemuck::must_cast(x[c].sums.as_chunks::<2>().0[n]);
+                let t = scales.term(low[c], high[c], _mm256_set1_epi32(two), B::OFFSET);
+                let acc = &mut acc[SMALL_CHAINS * c + b];
+                let dx = _mm256_set1_ps(x[c].scales[n]);
+                store_floats(acc, _mm256_fmadd_ps(dx, t, load_floats(acc)));
+            }
+        }
+    }
+}
