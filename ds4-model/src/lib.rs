@@ -1,4 +1,38 @@
 //! DeepSeek-V4 inference: recorded graph, CPU executor, tokenizer, chat and sessions.
+//!
+//! ```
+//! use ds4_model::{Engine, Message, Options, Sampler};
+//!
+//! # fn main() -> Result<(), ds4_model::Error> {
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
+//! let engine = Engine::open(path, Options::default())?;
+//! let mut session = engine.session()?;
+//! session.sync(&engine.render(&[Message::user("What is the capital of France?")])?)?;
+//! let (mut sampler, stops) = (Sampler::default(), engine.stops());
+//! let mut answer = String::new();
+//! for piece in session.generate(&mut sampler, &stops) {
+//!     answer += &piece?.text;
+//! }
+//! assert_eq!(answer, "The capital of France is Paris.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! From file to answer:
+//!
+//! | step | module |
+//! |---|---|
+//! | metadata → typed numbers | [`config`] |
+//! | tensor names → checked handles | [`weights`] |
+//! | the paper's lines → a list of operations | [`arch`], [`graph`] |
+//! | the list → numbers | [`exec`] |
+//! | messages → prompt; text ↔ tokens | [`chat`], [`tokenizer`] |
+//! | one timeline: prefix reuse, rewind, snapshots | [`Session`] |
+//! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
+//!
+//! Results do not depend on the number of threads, nor on how a prompt is cut into steps: same file, same options, same
+//! seed, same tokens.
+
 pub mod arch;
 pub mod chat;
 pub mod config;

@@ -6,9 +6,9 @@
 //! ```
 //! Each element is one fixed chain, so results do not depend on how many heads or rows a call has.
 
-use crate::dot_f32;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::avx2_rows;
+use crate::simd::dot_f32_scalar;
 
 /// `s[h, j] = q_h · row_j`.
 ///
@@ -67,7 +67,7 @@ pub fn weighted_rows(p: &[f32], rows: &[&[f32]], o: &mut [f32]) {
 fn row_scores_scalar(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) {
     for (q, s) in q.chunks_exact(dim).zip(s.chunks_exact_mut(rows.len())) {
         for (row, s) in rows.iter().zip(s) {
-            *s = dot_f32(q, row);
+            *s = dot_f32_scalar(q, row);
         }
     }
 }

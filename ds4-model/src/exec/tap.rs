@@ -11,8 +11,8 @@ pub enum Values<'a> {
     I32(&'a [i32]),
 }
 
-/// Sees named values as they are computed.
-pub trait Tap {
+/// Sees named values as they are computed, on a worker thread of the executor.
+pub trait Tap: Send {
     /// Whether [`Tap::see`] should be called for this value; asked for every value of every step.
     fn wants(&self, name: &NodeName) -> bool;
 

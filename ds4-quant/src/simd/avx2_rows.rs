@@ -1,83 +1,154 @@
-//! AVX2 forms of [`crate::row_scores`] and [`crate::weighted_rows`]: same chains, several at a time.
+//! AVX2 for plain floats: the two halves of attention ([`crate::row_scores`], [`crate::weighted_rows`]), and products of
+//! decoded weights. Same chains as the scalar forms, several at a time.
 #![expect(
     unsafe_code,
-    reason = "calls into functions that need AVX2 and FMA; unaligned loads"
+    reason = "calls functions that need AVX2, FMA and F16C; unaligned loads"
 )]
 
 use std::arch::x86_64::*;
+use std::cell::RefCell;
 
-/// Heads a tile of scores holds; two accumulators a pair of head and row.
-const SCORE_HEADS: usize = 3;
+use ds4_gguf::TensorType;
+
+use crate::{Activations, Matrix, codec};
+
+/// Heads (or tokens) of a tile of products; two accumulators for each pair of head and row.
+const TILE_HEADS: usize = 3;
 /// Rows of such a tile.
-const SCORE_ROWS: usize = 2;
-/// Heads a tile of weighted sums holds.
+const TILE_ROWS: usize = 2;
+/// Heads of a tile of weighted sums.
 const SUM_HEADS: usize = 4;
+/// Rows of weights decoded at a time: they stay in the second-level cache while all tokens pass.
+const DECODED_ROWS: usize = 16;
+
+thread_local! {
+    /// Decoded rows of one tile.
+    static DECODED: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Whether the forms here apply: the processor has the instructions, and rows are whole pairs of vectors.
 fn usable(dim: usize) -> bool {
-    dim.is_multiple_of(16) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+    dim.is_multiple_of(16)
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
 }
 
-/// False when nothing was done.
+/// `s[h, j] = q_h · row_j`; false when nothing was done.
 pub(crate) fn scores(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) -> bool {
-    if usable(dim) {
+    let usable = usable(dim);
+    if usable {
+        let heads: Vec<&[f32]> = q.chunks_exact(dim).collect();
         // SAFETY: `usable` saw the features.
-        unsafe { score_all(q, rows, s, dim) };
-        return true;
+        unsafe { pairs(&heads, rows, &mut |h, j, x| s[h * rows.len() + j] = x) };
     }
-    false
+    usable
 }
 
+/// `a · b`; `None` when nothing was done.
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> Option<f32> {
+    // SAFETY: `usable` saw the features.
+    usable(a.len()).then(|| unsafe { tile([a], [b]) }[0][0])
+}
+
+/// Weights decoded to `f32`, activations as they are: plain float types, and every type under `Precision::Exact`.
+pub(crate) fn floats(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
+    let cols = w.cols();
+    if !usable(cols) {
+        return super::scalar(w, x, y);
+    }
+    let tokens: Vec<&[f32]> = (0..y.len()).map(|t| x.row(t)).collect();
+    DECODED.with_borrow_mut(|decoded| {
+        for first in (0..w.rows()).step_by(DECODED_ROWS) {
+            let end = w.rows().min(first + DECODED_ROWS);
+            decoded.resize((end - first) * cols, 0.0);
+            decode(w.part(first, end), decoded);
+            let rows: Vec<&[f32]> = decoded.chunks_exact(cols).collect();
+            // SAFETY: `usable` saw the features.
+            unsafe { pairs(&tokens, &rows, &mut |t, r, x| y[t][first + r] = x) };
+        }
+    });
+}
+
+/// Every row of `w`, `[rows, cols]`.
+fn decode(w: Matrix<'_>, out: &mut [f32]) {
+    if w.ty() == TensorType::F16 {
+        // SAFETY: `floats` comes here only when `usable` saw the features.
+        return unsafe { decode_f16(w.bytes(), out) };
+    }
+    let codec = codec(w.ty()).expect("Matrix::new checks that there is a codec");
+    codec
+        .decode(w.bytes(), out)
+        .expect("the lengths are those of whole rows");
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn decode_f16(bytes: &[u8], out: &mut [f32]) {
+    for (b, out) in bytes.chunks_exact(16).zip(out.chunks_exact_mut(8)) {
+        let b: [u8; 16] = b.try_into().expect("chunks of 16");
+        let half = _mm_set_epi64x(
+            i64::from_le_bytes(b[8..].try_into().expect("8 of 16")),
+            i64::from_le_bytes(b[..8].try_into().expect("8 of 16")),
+        );
+        store(out, _mm256_cvtph_ps(half));
+    }
+}
+
+/// Hand `x_t · w_r` to `put(t, r, ·)` for all pairs.
 #[target_feature(enable = "avx2,fma")]
-fn score_all(q: &[f32], rows: &[&[f32]], s: &mut [f32], dim: usize) {
-    let n = rows.len();
-    for (q, s) in q
-        .chunks(SCORE_HEADS * dim)
-        .zip(s.chunks_mut(SCORE_HEADS * n))
-    {
-        for (tile, rows) in rows.chunks(SCORE_ROWS).enumerate() {
-            let s = &mut s[tile * SCORE_ROWS..];
-            match (q.len() / dim, rows.len()) {
-                (3, 2) => score_tile::<3, 2>(q, rows, s, n, dim),
-                (3, 1) => score_tile::<3, 1>(q, rows, s, n, dim),
-                (2, 2) => score_tile::<2, 2>(q, rows, s, n, dim),
-                (2, 1) => score_tile::<2, 1>(q, rows, s, n, dim),
-                (1, 2) => score_tile::<1, 2>(q, rows, s, n, dim),
-                _ => score_tile::<1, 1>(q, rows, s, n, dim),
+fn pairs(x: &[&[f32]], w: &[&[f32]], put: &mut impl FnMut(usize, usize, f32)) {
+    for (i, x) in x.chunks(TILE_HEADS).enumerate() {
+        for (j, w) in w.chunks(TILE_ROWS).enumerate() {
+            let (t, r) = (i * TILE_HEADS, j * TILE_ROWS);
+            match (x, w) {
+                (&[a, b, c], &[u, v]) => hand_out(&tile([a, b, c], [u, v]), t, r, put),
+                (&[a, b], &[u, v]) => hand_out(&tile([a, b], [u, v]), t, r, put),
+                (&[a], &[u, v]) => hand_out(&tile([a], [u, v]), t, r, put),
+                _ => {
+                    for (t, x) in (t..).zip(x) {
+                        for (r, w) in (r..).zip(w) {
+                            put(t, r, tile([x], [w])[0][0]);
+                        }
+                    }
+                }
             }
         }
     }
 }
 
-/// `s[h · stride + j] = q_h · row_j` for H heads and J rows.
-#[target_feature(enable = "avx2,fma")]
-fn score_tile<const H: usize, const J: usize>(
-    q: &[f32],
-    rows: &[&[f32]],
-    s: &mut [f32],
-    stride: usize,
-    dim: usize,
+fn hand_out<const R: usize>(
+    tile: &[[f32; R]],
+    t: usize,
+    r: usize,
+    put: &mut impl FnMut(usize, usize, f32),
 ) {
-    let heads: [&[f32]; H] = std::array::from_fn(|h| &q[h * dim..(h + 1) * dim]);
-    let rows: [&[f32]; J] = std::array::from_fn(|j| &rows[j][..dim]);
-    let mut acc = [[[_mm256_setzero_ps(); 2]; J]; H];
-    for c in (0..dim).step_by(16) {
-        let x: [[__m256; 2]; J] = std::array::from_fn(|j| pair(rows[j], c));
-        for (acc, head) in acc.iter_mut().zip(heads) {
-            let q = pair(head, c);
-            for (acc, x) in acc.iter_mut().zip(&x) {
+    for (t, row) in (t..).zip(tile) {
+        for (r, &x) in (r..).zip(row) {
+            put(t, r, x);
+        }
+    }
+}
+
+/// Products of T rows with R rows of the same length, a multiple of 16.
+#[target_feature(enable = "avx2,fma")]
+fn tile<const T: usize, const R: usize>(x: [&[f32]; T], w: [&[f32]; R]) -> [[f32; R]; T] {
+    let len = x[0].len();
+    let x = x.map(|x| &x[..len]);
+    let w = w.map(|w| &w[..len]);
+    let mut acc = [[[_mm256_setzero_ps(); 2]; R]; T];
+    for c in (0..len).step_by(16) {
+        let w = w.map(|w| pair(w, c));
+        for (acc, x) in acc.iter_mut().zip(x) {
+            let x = pair(x, c);
+            for (acc, w) in acc.iter_mut().zip(w) {
                 *acc = [
-                    _mm256_fmadd_ps(q[0], x[0], acc[0]),
-                    _mm256_fmadd_ps(q[1], x[1], acc[1]),
+                    _mm256_fmadd_ps(x[0], w[0], acc[0]),
+                    _mm256_fmadd_ps(x[1], w[1], acc[1]),
                 ];
             }
         }
     }
-    for (acc, s) in acc.iter().zip(s.chunks_mut(stride)) {
-        for (acc, s) in acc.iter().zip(s) {
-            *s = fold(_mm256_add_ps(acc[0], acc[1]));
-        }
-    }
+    acc.map(|acc| acc.map(|acc| fold(_mm256_add_ps(acc[0], acc[1]))))
 }
 
 /// Eight numbers folded in halves.
@@ -88,14 +159,14 @@ fn fold(x: __m256) -> f32 {
     _mm_cvtss_f32(_mm_add_ss(x, _mm_shuffle_ps::<1>(x, x)))
 }
 
-/// False when nothing was done.
+/// `o[h, c] = Σ_j p[h, j] · row_j[c]`; false when nothing was done.
 pub(crate) fn weighted(p: &[f32], rows: &[&[f32]], o: &mut [f32], dim: usize) -> bool {
-    if usable(dim) {
+    let usable = usable(dim);
+    if usable {
         // SAFETY: `usable` saw the features.
         unsafe { sum_all(p, rows, o, dim) };
-        return true;
     }
-    false
+    usable
 }
 
 #[target_feature(enable = "avx2,fma")]
@@ -139,7 +210,8 @@ fn sum_tile<const H: usize>(p: &[f32], rows: &[&[f32]], o: &mut [f32], c: usize,
 /// Numbers `at..at + 16`.
 #[target_feature(enable = "avx2,fma")]
 fn pair(x: &[f32], at: usize) -> [__m256; 2] {
-    [load(&x[at..at + 8]), load(&x[at + 8..at + 16])]
+    let x = &x[at..at + 16];
+    [load(&x[..8]), load(&x[8..])]
 }
 
 #[target_feature(enable = "avx2,fma")]

@@ -64,15 +64,14 @@ impl Isa {
 
     /// The kernel of a type.
     pub(crate) fn kernel(self, ty: TensorType, precision: Precision) -> Kernel {
-        if precision == Precision::Exact {
-            return scalar;
-        }
-        let own = match self.0 {
-            Set::Scalar => None,
+        let floats = matches!(ty, TensorType::F32 | TensorType::F16 | TensorType::Bf16);
+        match self.0 {
+            Set::Scalar => scalar,
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => avx2::kernel(ty),
-        };
-        own.unwrap_or(scalar)
+            Set::Avx2 if floats || precision == Precision::Exact => avx2_rows::floats,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => avx2::kernel(ty).unwrap_or(scalar),
+        }
     }
 }
 
@@ -93,6 +92,15 @@ fn scalar(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
 /// When the lengths differ.
 pub fn dot_f32(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len(), "a dot product of equal lengths");
+    #[cfg(target_arch = "x86_64")]
+    if let Some(dot) = avx2_rows::dot(a, b) {
+        return dot;
+    }
+    dot_f32_scalar(a, b)
+}
+
+/// The specification of [`dot_f32`].
+pub(crate) fn dot_f32_scalar(a: &[f32], b: &[f32]) -> f32 {
     let mut acc = crate::accumulate::FloatChains::new();
     acc.add(a, b);
     acc.sum()

@@ -53,20 +53,23 @@ pub(super) fn run<'e>(
         angles: &mut executor.angles,
         experts: &mut executor.experts,
     };
-    for node in graph.nodes() {
-        // With no window closed, or no logits wanted, there is nothing to do.
-        if node
-            .outputs
-            .first()
-            .or(node.inputs.first())
-            .is_some_and(|&t| walk.rows(t) == 0)
-        {
-            continue;
+    // Inside the pool: its hundreds of small regions then start without a hand-over from this thread.
+    let logits = executor.pool.run(|| {
+        for node in graph.nodes() {
+            // With no window closed, or no logits wanted, there is nothing to do.
+            if node
+                .outputs
+                .first()
+                .or(node.inputs.first())
+                .is_some_and(|&t| walk.rows(t) == 0)
+            {
+                continue;
+            }
+            walk.node(node)?;
+            walk.show(node, tap);
         }
-        walk.node(node)?;
-        walk.show(node, tap);
-    }
-    let logits = walk.range(graph.logits());
+        Ok::<_, ExecError>(walk.range(graph.logits()))
+    })?;
     Ok(&executor.arena[logits])
 }
 
