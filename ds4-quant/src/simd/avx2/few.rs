@@ -120,7 +120,7 @@ pub(super) fn super_<'x, B: Super>(
         match y.len() {
             1 => super_rows::<B, 1>(w, [x(0)], y),
             2 => super_rows::<B, 2>(w, [x(0), x(1)], y),
-            3 => super_rows::<B, 3>(w, [x(0), x(1), x(2)], y),
+            3 => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(2)], y),
             _ => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
         }
     }
@@ -128,7 +128,7 @@ pub(super) fn super_<'x, B: Super>(
 
 /// `N` rows of activations with a matrix of 256-weight blocks.
 ///
-/// * `x`: `N` rows · `y`: `N` slices of `[rows]`
+/// * `x`: `N` rows · `y`: at most `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
 fn super_rows<B: Super, const N: usize>(
     w: Matrix<'_>,
@@ -248,7 +248,7 @@ pub(super) fn small<'x, B: Small>(
         match y.len() {
             1 => small_rows::<B, 1>(w, [x(0)], y),
             2 => small_rows::<B, 2>(w, [x(0), x(1)], y),
-            3 => small_rows::<B, 3>(w, [x(0), x(1), x(2)], y),
+            3 => small_rows::<B, 4>(w, [x(0), x(1), x(2), x(2)], y),
             _ => small_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
         }
     }
@@ -256,7 +256,7 @@ pub(super) fn small<'x, B: Small>(
 
 /// `N` rows of activations with a matrix of 32-weight blocks.
 ///
-/// * `x`: `N` rows · `y`: `N` slices of `[rows]`
+/// * `x`: `N` rows · `y`: at most `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
 fn small_rows<B: Small, const N: usize>(
     w: Matrix<'_>,

@@ -31,6 +31,8 @@ pub(super) trait Tile: Copy {
     type Block: super::Block;
     /// Accumulators of a result.
     const CHAINS: usize;
+    /// Weights that share a scale of the activations.
+    const GROUP: usize;
 
     /// Nothing yet.
     fn empty() -> Self;
@@ -41,13 +43,33 @@ pub(super) trait Tile: Copy {
     /// The processor has AVX2, FMA and F16C.
     unsafe fn pack(&mut self, rows: [&[Self::Block]; ROWS]);
 
-    /// Add this tile, number `at` of its row, to the results of `C` rows of activations.
+    /// Add this tile, number `k` of its slab, to the results of some rows of activations.
     ///
-    /// * `acc`: `[C, CHAINS]` registers
+    /// * `acc`: `[COLUMNS, CHAINS]` registers
     ///
     /// # Safety
     /// The processor has AVX2, FMA and F16C.
-    unsafe fn add<const C: usize>(&self, at: usize, x: [QuantizedRow<'_>; C], acc: &mut [[f32; 8]]);
+    unsafe fn add(&self, k: usize, x: &[Part<'_>; COLUMNS], acc: &mut [[f32; 8]]);
+}
+
+/// A slab's part of a row of activations.
+pub(super) struct Part<'x> {
+    codes: &'x [[i8; 16]],
+    sums: &'x [[i16; 2]],
+    scales: &'x [f32],
+}
+
+impl<'x> Part<'x> {
+    /// Slab `s` of a row that has a scale for each `group` weights.
+    fn new(x: QuantizedRow<'x>, s: usize, group: usize) -> Self {
+        let from = 256 * SLAB * s;
+        let to = x.codes.len().min(from + 256 * SLAB);
+        Self {
+            codes: x.codes[from..to].as_chunks().0,
+            sums: x.sums[from / 16..to / 16].as_chunks().0,
+            scales: &x.scales[from / group..to / group],
+        }
+    }
 }
 
 /// Any number of rows of activations with a matrix.
@@ -64,7 +86,8 @@ pub(super) fn rows<'x, T: Tile>(
     let per_tile = 256 / <T::Block as super::Block>::LEN;
     let per_tile = per_tile.max(1);
     let mut slab = [T::empty(); SLAB];
-    let mut acc = vec![[0.0; 8]; BATCH.min(y.len()) * T::CHAINS];
+    // The last rows of activations are repeated to fill their registers; what comes of it is not used.
+    let mut acc = vec![[0.0; 8]; BATCH.min(y.len().next_multiple_of(COLUMNS)) * T::CHAINS];
     for (batch, y) in y.chunks_mut(BATCH).enumerate() {
         let tokens = y.len();
         for first in (0..w.rows()).step_by(ROWS) {
@@ -80,14 +103,13 @@ pub(super) fn rows<'x, T: Tile>(
                     unsafe { tile.pack(std::array::from_fn(row)) };
                 }
                 for c in (0..tokens).step_by(COLUMNS) {
+                    let token = |i: usize| batch * BATCH + (c + i).min(tokens - 1);
+                    let part = |i| Part::new(x(token(i)), s, T::GROUP);
+                    let x = [part(0), part(1), part(2), part(3)];
                     let acc = &mut acc[c * T::CHAINS..];
-                    let x = |i| x(batch * BATCH + c + i);
-                    let slab = &slab[..tiles];
-                    match tokens - c {
-                        1 => columns(slab, s, [x(0)], acc),
-                        2 => columns(slab, s, [x(0), x(1)], acc),
-                        3 => columns(slab, s, [x(0), x(1), x(2)], acc),
-                        _ => columns(slab, s, [x(0), x(1), x(2), x(3)], acc),
+                    for (k, tile) in slab[..tiles].iter().enumerate() {
+                        // SAFETY: as above.
+                        unsafe { tile.add(k, &x, acc) };
                     }
                 }
             }
@@ -95,20 +117,6 @@ pub(super) fn rows<'x, T: Tile>(
                 y[first..][..have].copy_from_slice(&fold(acc)[..have]);
             }
         }
-    }
-}
-
-/// All tiles of slab number `s` with `C` rows of activations.
-#[target_feature(enable = "avx2,fma,f16c")]
-fn columns<T: Tile, const C: usize>(
-    slab: &[T],
-    s: usize,
-    x: [QuantizedRow<'_>; C],
-    acc: &mut [[f32; 8]],
-) {
-    for (k, tile) in slab.iter().enumerate() {
-        // SAFETY: this function is compiled for, and called with, the same features.
-        unsafe { tile.add(s * SLAB + k, x, acc) };
     }
 }
 
@@ -141,23 +149,26 @@ fn interleave(rows: &[[u8; 32]; ROWS], to: &mut [[u8; 32]]) {
     }
 }
 
-/// Four registers of codes, 4i..4i+4 of a tile, with `C` rows of activations: sums of pairs of products gather in words
-/// as long as the format's span allows, then meet `$scale` and join `$sum`.
+/// Four registers of codes with [`COLUMNS`] rows of activations: sums of pairs of products gather in words as long as
+/// the format's span allows, then meet `$scale` and join `$sum`. The activations are `$x[column][$at]`.
 macro_rules! four_steps {
-    ($format:ty, $codes:expr, $x:expr, $scale:expr, $sum:expr) => {{
-        let codes: &[[u8; 32]; 4] = $codes;
-        let x: [&[i8; 16]; C] = $x;
-        let mut p = [_mm256_setzero_si256(); C];
-        four_steps!(@step 0, $format, codes, x, p, $scale, $sum);
-        four_steps!(@step 1, $format, codes, x, p, $scale, $sum);
-        four_steps!(@step 2, $format, codes, x, p, $scale, $sum);
-        four_steps!(@step 3, $format, codes, x, p, $scale, $sum);
+    ($format:ty, $codes:expr, $x:expr, $at:expr, $scale:expr, $sum:expr) => {{
+        let (codes, scale): (&[[u8; 32]; 4], _) = ($codes, $scale);
+        let mut x = [&[[0; 4]; 4]; COLUMNS];
+        for c in 0..COLUMNS {
+            x[c] = bytemuck::must_cast_ref(&$x[c][$at]);
+        }
+        let mut p = [_mm256_setzero_si256(); COLUMNS];
+        four_steps!(@step 0, $format, codes, x, p, scale, $sum);
+        four_steps!(@step 1, $format, codes, x, p, scale, $sum);
+        four_steps!(@step 2, $format, codes, x, p, scale, $sum);
+        four_steps!(@step 3, $format, codes, x, p, scale, $sum);
     }};
-    (@step $i:literal, $format:ty, $codes:ident, $x:ident, $p:ident, $scale:expr, $sum:expr) => {
+    (@step $i:literal, $format:ty, $codes:ident, $x:ident, $p:ident, $scale:ident, $sum:expr) => {
         let q = load(&$codes[$i]);
-        for c in 0..C {
-            let four: i32 = bytemuck::must_cast($x[c].as_chunks::<4>().0[$i]);
-            let next = pairs(<$format>::CODES, q, _mm256_set1_epi32(four));
+        for c in 0..COLUMNS {
+            let four: [i8; 4] = $x[c][$i];
+            let next = pairs(<$format>::CODES, q, _mm256_set1_epi32(bytemuck::must_cast(four)));
             let first = $i % <$format>::SPAN == 0;
             $p[c] = if first { next } else { _mm256_add_epi16($p[c], next) };
             if ($i + 1) % <$format>::SPAN == 0 {
@@ -187,6 +198,7 @@ const SCALE_ORDER: [[usize; 8]; 2] = [[0, 2, 4, 6, 1, 3, 5, 7], [8, 10, 12, 14, 
 impl<B: Super> Tile for SuperTile<B> {
     type Block = B;
     const CHAINS: usize = SUPER_CHAINS;
+    const GROUP: usize = 256;
 
     fn empty() -> Self {
         Self {
@@ -249,44 +261,30 @@ impl<B: Super> Tile for SuperTile<B> {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn add<const C: usize>(
-        &self,
-        at: usize,
-        x: [QuantizedRow<'_>; C],
-        acc: &mut [[f32; 8]],
-    ) {
+    unsafe fn add(&self, k: usize, x: &[Part<'_>; COLUMNS], acc: &mut [[f32; 8]]) {
         const WHOLE: &str = "the row holds the whole tile";
-        let mut s = [_mm256_setzero_si256(); C];
-        let mut codes = [[[0; 16]; 16].as_slice(); C];
-        let mut sums = [&[0; 16]; C];
-        for c in 0..C {
-            codes[c] = x[c].codes[256 * at..]
-                .first_chunk::<256>()
-                .expect(WHOLE)
-                .as_chunks()
-                .0;
-            sums[c] = x[c].sums[16 * at..].first_chunk().expect(WHOLE);
+        let mut codes = [&[[0; 16]; 16]; COLUMNS];
+        let mut sums = [&[[0; 2]; 8]; COLUMNS];
+        for c in 0..COLUMNS {
+            codes[c] = x[c].codes[16 * k..].first_chunk().expect(WHOLE);
+            sums[c] = x[c].sums[8 * k..].first_chunk().expect(WHOLE);
         }
-        for ((g, scale), quad) in self.scale.iter().enumerate().zip(self.codes.as_chunks().0) {
-            let mut x = [&[0; 16]; C];
-            for c in 0..C {
-                x[c] = &codes[c][g];
-            }
-            four_steps!(B, quad, x, load(scale), s);
+        let mut s = [_mm256_setzero_si256(); COLUMNS];
+        for (g, (quad, scale)) in self.codes.as_chunks().0.iter().zip(&self.scale).enumerate() {
+            four_steps!(B, quad, codes, g, load(scale), s);
         }
-        let (d, dmin) = (load_floats(&self.d), load_floats(&self.dmin));
-        let mut m = [_mm256_setzero_si256(); C];
+        let mut m = [_mm256_setzero_si256(); COLUMNS];
         if B::CORRECTION != Correction::None {
             for (l, min) in self.min.iter().enumerate() {
                 let min = load(min);
-                for c in 0..C {
-                    let two: i32 = bytemuck::must_cast(sums[c].as_chunks::<2>().0[l]);
-                    let offset = _mm256_madd_epi16(min, _mm256_set1_epi32(two));
-                    m[c] = _mm256_add_epi32(m[c], offset);
+                for c in 0..COLUMNS {
+                    let sums = _mm256_set1_epi32(bytemuck::must_cast(sums[c][l]));
+                    m[c] = _mm256_add_epi32(m[c], _mm256_madd_epi16(min, sums));
                 }
             }
         }
-        for c in 0..C {
+        let (d, dmin) = (load_floats(&self.d), load_floats(&self.dmin));
+        for c in 0..COLUMNS {
             if B::CORRECTION == Correction::Offset {
                 s[c] = _mm256_sub_epi32(s[c], m[c]);
             }
@@ -294,8 +292,8 @@ impl<B: Super> Tile for SuperTile<B> {
             if B::CORRECTION == Correction::Minimum {
                 t = _mm256_fnmadd_ps(dmin, _mm256_cvtepi32_ps(m[c]), t);
             }
-            let acc = &mut acc[SUPER_CHAINS * c + at % SUPER_CHAINS];
-            let dx = _mm256_set1_ps(x[c].scales[at]);
+            let acc = &mut acc[SUPER_CHAINS * c + k % SUPER_CHAINS];
+            let dx = _mm256_set1_ps(x[c].scales[k]);
             store_floats(acc, _mm256_fmadd_ps(dx, t, load_floats(acc)));
         }
     }
@@ -318,6 +316,7 @@ pub(super) struct SmallTile<B> {
 impl<B: Small> Tile for SmallTile<B> {
     type Block = B;
     const CHAINS: usize = SMALL_CHAINS;
+    const GROUP: usize = 32;
 
     fn empty() -> Self {
         Self {
@@ -362,45 +361,38 @@ impl<B: Small> Tile for SmallTile<B> {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn add<const C: usize>(
-        &self,
-        at: usize,
-        x: [QuantizedRow<'_>; C],
-        acc: &mut [[f32; 8]],
-    ) {
-        const WHOLE: &str = "the row and the tile hold the whole block";
+    unsafe fn add(&self, k: usize, x: &[Part<'_>; COLUMNS], acc: &mut [[f32; 8]]) {
         let ones = _mm256_set1_epi16(1);
-        for b in 0..self.blocks {
-            let n = 8 * at + b;
-            let quads = self.codes[8 * b..]
-                .first_chunk::<8>()
-                .expect(WHOLE)
-                .as_chunks()
-                .0;
-            let (mut low, mut high) = ([_mm256_setzero_si256(); C], [_mm256_setzero_si256(); C]);
-            let (mut first, mut last) = ([&[0; 16]; C], [&[0; 16]; C]);
-            for c in 0..C {
-                let x: &[i8; 32] = x[c].codes[32 * n..].first_chunk().expect(WHOLE);
-                first[c] = &x.as_chunks().0[0];
-                last[c] = &x.as_chunks().0[1];
+        let mut codes = [[[0; 16]; 0].as_slice(); COLUMNS];
+        for c in 0..COLUMNS {
+            codes[c] = &x[c].codes[16 * k..];
+        }
+        // A loop of known length would be unrolled, and its registers spilled.
+        let halves = std::hint::black_box(2);
+        let blocks = self
+            .codes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .zip(self.d.iter().zip(&self.d1));
+        for (b, (quads, (d, d1))) in blocks.enumerate().take(self.blocks) {
+            let mut s = [[_mm256_setzero_si256(); COLUMNS]; 2];
+            for (h, quad) in quads.as_chunks().0.iter().enumerate().take(halves) {
+                let mut sum = [_mm256_setzero_si256(); COLUMNS];
+                four_steps!(B, quad, codes, 2 * b + h, ones, sum);
+                s[h] = sum;
             }
-            four_steps!(B, &quads[0], first, ones, low);
-            if B::HALVES {
-                four_steps!(B, &quads[1], last, ones, high);
-            } else {
-                four_steps!(B, &quads[1], last, ones, low);
-            }
-            let (d, d1) = (load_floats(&self.d[b]), load_floats(&self.d1[b]));
-            let scales = if B::HALVES {
+            let (d, d1) = (load_floats(d), load_floats(d1));
+            let w = if B::HALVES {
                 Scales::Halves(d, d1)
             } else {
                 Scales::One(d)
             };
-            for c in 0..C {
-                let two: i32 = bytemuck::must_cast(x[c].sums.as_chunks::<2>().0[n]);
-                let t = scales.term(low[c], high[c], _mm256_set1_epi32(two), B::OFFSET);
+            for c in 0..COLUMNS {
+                let sums = _mm256_set1_epi32(bytemuck::must_cast(x[c].sums[8 * k + b]));
+                let t = w.term(s[0][c], s[1][c], sums, B::OFFSET);
                 let acc = &mut acc[SMALL_CHAINS * c + b];
-                let dx = _mm256_set1_ps(x[c].scales[n]);
+                let dx = _mm256_set1_ps(x[c].scales[8 * k + b]);
                 store_floats(acc, _mm256_fmadd_ps(dx, t, load_floats(acc)));
             }
         }
