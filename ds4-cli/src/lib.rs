@@ -1,1 +1,29 @@
-//! Command line programs of ds4.
+//! The program `ds4`: thin subcommands over the libraries, and one exit code for each kind of failure.
+//!
+//! ```
+//! let arguments = ["ds4", "inspect", concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf")];
+//! assert_eq!(ds4_cli::run(arguments), ds4_cli::Exit::Ok);
+//! assert_eq!(ds4_cli::run(["ds4", "inspect", "nowhere.gguf"]), ds4_cli::Exit::ModelFile);
+//! ```
+
+mod args;
+mod exit;
+mod inspect;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+pub use exit::Exit;
+
+/// Parse the command line, run the subcommand, report an error on standard error.
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
+    let args = match args::Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    let result = match args.command {
+        args::Command::Inspect(args) => inspect::run(&args),
+    };
+    exit::report(result)
+}

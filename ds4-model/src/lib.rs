@@ -41,6 +41,7 @@ mod error;
 pub mod exec;
 mod generate;
 pub mod graph;
+pub mod inspect;
 mod options;
 pub mod sample;
 mod session;

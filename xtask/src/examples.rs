@@ -18,5 +18,41 @@ pub(crate) struct Run {
     pub(crate) writes: &'static [(&'static str, u64)],
 }
 
+const DEMO: &str = "assets/ds4-demo.gguf";
+
 /// Every example of the workspace; `cargo xtask tidy` fails when one is missing here.
-pub(crate) const EXAMPLES: [Example; 0] = [];
+pub(crate) const EXAMPLES: [Example; 2] = [
+    Example {
+        name: "inspect",
+        runs: &[
+            Run {
+                args: &[DEMO],
+                stdout: &[
+                    "general.architecture",
+                    "routed experts",
+                    "bytes per decoded token",
+                    "every tensor type is supported",
+                ],
+                writes: &[],
+            },
+            Run {
+                args: &["--json", DEMO],
+                stdout: &["\"bytes_per_token\":", "\"unsupported\": []"],
+                writes: &[],
+            },
+        ],
+    },
+    Example {
+        name: "dequantize",
+        runs: &[Run {
+            args: &[
+                DEMO,
+                "blk.3.ffn_gate_exps.weight",
+                "--out",
+                "{out}/weights.f32",
+            ],
+            stdout: &["256 × 256 × 16 of IQ2_XXS"],
+            writes: &[("weights.f32", 256 * 256 * 16 * 4)],
+        }],
+    },
+];

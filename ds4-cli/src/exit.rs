@@ -1,0 +1,75 @@
+//! From an error to an exit code and a message.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// It did what was asked.
+    Ok = 0,
+    /// It failed for a reason that none of the others names.
+    Failed = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// A model file is missing, damaged or not supported.
+    ModelFile = 3,
+    /// A device is missing or refuses.
+    Device = 4,
+    /// There is not enough memory.
+    Memory = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// The code for an error: the first cause in the chain that one of the codes is for.
+    pub fn of(error: &anyhow::Error) -> Self {
+        error.chain().find_map(code_of).unwrap_or(Self::Failed)
+    }
+}
+
+/// The code for one cause, if one of the codes is for it.
+fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+    if cause.is::<ds4_gguf::Error>() {
+        return Some(Exit::ModelFile);
+    }
+    let memory = |e: &&io::Error| e.kind() == io::ErrorKind::OutOfMemory;
+    cause
+        .downcast_ref::<io::Error>()
+        .filter(memory)
+        .map(|_| Exit::Memory)
+}
+
+/// What clap had to say: help and version are no failures.
+pub(crate) fn usage(error: &clap::Error) -> Exit {
+    // When the message cannot be written there is nowhere left to say so.
+    let _ = error.print();
+    if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Ok
+    }
+}
+
+/// Print a failure with its causes. A reader that has gone away (`ds4 inspect … | head`) is no failure.
+pub(crate) fn report(result: Result<()>) -> Exit {
+    let Err(error) = result else { return Exit::Ok };
+    let closed = |cause: &(dyn std::error::Error + 'static)| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    };
+    if error.chain().any(closed) {
+        return Exit::Ok;
+    }
+    let _ = writeln!(io::stderr(), "error: {error:#}");
+    Exit::of(&error)
+}
