@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use ds4_model::Error;
+use ds4_model::exec::ExecError;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +40,19 @@ impl Exit {
 
 /// The code for one cause, if one of the codes is for it.
 fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+    if let Some(error) = cause.downcast_ref::<ds4_model::Error>() {
+        return match error {
+            Error::Gguf(_) | Error::Config(_) | Error::Weights(_) | Error::Tokenizer(_) | Error::Chat(_) => Some(Exit::ModelFile),
+            Error::Exec(ExecError::Memory { .. }) => Some(Exit::Memory),
+            Error::Option { .. } => Some(Exit::Usage),
+            _ => None,
+        };
+    }
     if cause.is::<ds4_gguf::Error>() {
         return Some(Exit::ModelFile);
     }
     let memory = |e: &&io::Error| e.kind() == io::ErrorKind::OutOfMemory;
-    cause
-        .downcast_ref::<io::Error>()
-        .filter(memory)
-        .map(|_| Exit::Memory)
+    cause.downcast_ref::<io::Error>().filter(memory).map(|_| Exit::Memory)
 }
 
 /// What clap had to say: help and version are no failures.

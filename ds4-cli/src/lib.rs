@@ -7,6 +7,7 @@
 //! ```
 
 mod args;
+mod bench;
 mod exit;
 mod inspect;
 
@@ -24,6 +25,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     };
     let result = match args.command {
         args::Command::Inspect(args) => inspect::run(&args),
+        args::Command::Bench(args) => bench::run(&args),
     };
     exit::report(result)
 }

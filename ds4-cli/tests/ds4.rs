@@ -35,6 +35,15 @@ fn inspect_as_json_is_json() {
 }
 
 #[test]
+fn bench_measures_the_demo_model() {
+    let output = ds4(&["bench", "-m", DEMO, "-p", "8", "-g", "4", "-t", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let speed = |key: &str| json[key].as_f64().unwrap();
+    assert!(speed("prefill_tokens_per_second") > 0.0 && speed("decode_tokens_per_second") > 0.0, "{json}");
+}
+
+#[test]
 fn every_kind_of_failure_has_its_code() {
     let folder = tempfile::TempDir::new().unwrap();
     let damaged = folder.path().join("damaged.gguf");
@@ -45,8 +54,10 @@ fn every_kind_of_failure_has_its_code() {
         (&["help"], 0, ""),
         (&["inspect"], 2, "FILES"),
         (&["fly"], 2, "fly"),
+        (&["bench", "-m", DEMO, "-p", "0"], 2, "--prompt"),
         (&["inspect", "nowhere.gguf"], 3, "nowhere.gguf"),
         (&["inspect", damaged], 3, "damaged.gguf"),
+        (&["bench", "-m", damaged], 3, "damaged.gguf"),
     ] {
         let output = ds4(arguments);
         let said = text(&output.stderr);

@@ -313,7 +313,9 @@ fn item_json(item: &Item<'_>) -> Value {
     match item {
         Item::Unsigned(n) => json!(n),
         Item::Signed(n) => json!(n),
-        Item::Float(n) => json!(n),
+        // As short as the f32 is, without the digits that widening would show.
+        Item::F32(n) => json!(n.to_string().parse::<f64>().ok().filter(|n| n.is_finite())),
+        Item::F64(n) => json!(n),
         Item::Bool(b) => json!(b),
         Item::String(bytes) => json!(String::from_utf8_lossy(bytes)),
         Item::Array(array) => array_json(array),

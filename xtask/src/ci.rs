@@ -294,65 +294,38 @@ impl Counts {
 
 fn examples(root: &Path) -> Result<String> {
     let target = workspace::metadata(root)?.target_directory;
-    shell::run(&mut cargo(
-        root,
-        &["build", "--package", "ds4-examples", "--examples"],
-    ))?;
+    // The same selection of packages and features as the tests, so nothing is built twice.
+    shell::run(&mut cargo(root, &["build", "--workspace", "--all-features", "--examples"]))?;
+    let programs = target.join("debug/examples");
     let mut runs = 0;
     for example in &EXAMPLES {
+        let out = target.join("ci").join(example.name);
         for run in example.runs {
-            let out = target.join("ci").join(example.name);
-            fs::remove_dir_all(&out).or_else(|e| {
-                if e.kind() == std::io::ErrorKind::NotFound {
-                    Ok(())
-                } else {
-                    Err(e)
-                }
-            })?;
+            if out.exists() {
+                fs::remove_dir_all(&out).with_context(|| format!("cannot remove {out}"))?;
+            }
             fs::create_dir_all(&out).with_context(|| format!("cannot make {out}"))?;
-            run_example(root, example.name, run, out.as_std_path())
-                .with_context(|| format!("example `{}`", example.name))?;
+            let program = programs.join(example.name);
+            run_example(root, program.as_str(), run, out.as_str()).with_context(|| format!("example `{}`", example.name))?;
             runs += 1;
         }
     }
     Ok(format!("ok, {} examples, {runs} runs", EXAMPLES.len()))
 }
 
-fn run_example(root: &Path, name: &str, run: &Run, out: &Path) -> Result<()> {
-    let arguments: Vec<String> = run
-        .args
-        .iter()
-        .map(|a| a.replace("{out}", &out.display().to_string()))
-        .collect();
-    let mut words = vec![
-        "run",
-        "--quiet",
-        "--package",
-        "ds4-examples",
-        "--example",
-        name,
-        "--",
-    ];
-    words.extend(arguments.iter().map(String::as_str));
-    let mut printed = String::new();
-    shell::run_watched(&mut cargo(root, &words), |line| {
-        printed.push_str(line);
-        printed.push('\n');
-    })?;
+fn run_example(root: &Path, program: &str, run: &Run, out: &str) -> Result<()> {
+    const SHOWN: usize = 12;
+    let arguments: Vec<String> = run.args.iter().map(|a| a.replace("{out}", out)).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    println!("  $ {program} {}", arguments.join(" "));
+    let printed = shell::output(root, program, &arguments)?;
+    printed.lines().take(SHOWN).for_each(|line| println!("    {line}"));
     for expected in run.stdout {
-        ensure!(
-            printed.contains(expected),
-            "standard output lacks `{expected}`"
-        );
+        ensure!(printed.contains(expected), "standard output lacks `{expected}`:\n{printed}");
     }
     for (file, bytes) in run.writes {
-        let length = fs::metadata(out.join(file))
-            .with_context(|| format!("it did not write {file}"))?
-            .len();
-        ensure!(
-            length == *bytes,
-            "{file} has {length} bytes, expected {bytes}"
-        );
+        let length = fs::metadata(Path::new(out).join(file)).with_context(|| format!("it did not write {file}"))?.len();
+        ensure!(length == *bytes, "{file} has {length} bytes, expected {bytes}");
     }
     Ok(())
 }

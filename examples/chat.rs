@@ -1,0 +1,182 @@
+//! Talk to a model, or ask it one thing.
+//!
+//! ```text
+//! cargo run --release --example chat                      a conversation with the demo model
+//! cargo run --release --example chat -- "PROMPT"          one answer, alone on standard output
+//! cargo run --release --example chat -- -m model.gguf -t 8 --temp 0.6 --think
+//! ```
+//! Ctrl-C stops an answer; Ctrl-D or an empty line's Ctrl-C ends the conversation. Reasoning, progress and speed go to standard error.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a conversation in the terminal")]
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Parser;
+use ds4_model::chat::{Conversation, Delta, Finish, ParseOptions, RenderOptions, ThinkMode};
+use ds4_model::{Engine, Error, Message, Options, Sampler, Session};
+use indicatif::{ProgressBar, ProgressStyle};
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+
+/// Talk to a DeepSeek-V4 model.
+#[derive(Parser)]
+struct Args {
+    /// Answer this and end; without it, a conversation.
+    prompt: Option<String>,
+    /// The model.
+    #[arg(short, long, default_value = ds4_examples::DEMO_MODEL)]
+    model: PathBuf,
+    /// Threads [default: one a core].
+    #[arg(short, long, default_value_t = 0)]
+    threads: usize,
+    /// 0 takes the most likely token, 1 draws as the model says.
+    #[arg(long, default_value_t = 0.0)]
+    temp: f32,
+    /// The same seed draws the same answer.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Instructions before the conversation.
+    #[arg(long)]
+    system: Option<String>,
+    /// Let the model reason before it answers.
+    #[arg(long, overrides_with = "nothink")]
+    think: bool,
+    /// Answer at once (the default).
+    #[arg(long)]
+    nothink: bool,
+    /// Most tokens of an answer.
+    #[arg(short = 'n', long, default_value_t = 4096)]
+    tokens: usize,
+    /// Tokens of the whole conversation [default: what the model can].
+    #[arg(short, long)]
+    context: Option<usize>,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let stopped = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stopped);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+
+    let mut chat = Chat::open(&args, stopped)?;
+    if let Some(prompt) = args.prompt {
+        return chat.answer(prompt);
+    }
+    let mut editor = DefaultEditor::new()?;
+    loop {
+        match editor.readline("you> ") {
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => {
+                editor.add_history_entry(&line)?;
+                chat.answer(line)?;
+            }
+            Err(ReadlineError::Eof | ReadlineError::Interrupted) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+struct Chat {
+    engine: Engine,
+    session: Session,
+    sampler: Sampler,
+    think: ThinkMode,
+    most: usize,
+    messages: Vec<Message>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Chat {
+    fn open(args: &Args, stopped: Arc<AtomicBool>) -> anyhow::Result<Self> {
+        let mut options = Options::default();
+        (options.threads, options.context) = (args.threads, args.context);
+        let bar = ProgressBar::new_spinner().with_message(format!("opening {}", args.model.display()));
+        bar.enable_steady_tick(Duration::from_millis(100));
+        let engine = Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+        bar.finish_and_clear();
+        Ok(Self {
+            session: engine.session()?,
+            sampler: Sampler { temperature: args.temp, ..Sampler::seeded(args.seed) },
+            think: if args.think { ThinkMode::On } else { ThinkMode::Off },
+            most: args.tokens,
+            messages: args.system.iter().map(Message::system).collect(),
+            engine,
+            stopped,
+        })
+    }
+
+    /// Ask, stream the answer, remember both.
+    fn answer(&mut self, question: String) -> anyhow::Result<()> {
+        self.stopped.store(false, Ordering::Relaxed);
+        self.messages.push(Message::user(question));
+        let conversation = Conversation::from(self.messages.clone());
+        let render = RenderOptions { think: self.think, ..RenderOptions::default() };
+        let prompt = self.engine.render_with(&conversation, &render)?;
+
+        let start = Instant::now();
+        let computed = match self.read(&prompt) {
+            Ok(computed) => computed,
+            Err(Error::Stopped { .. }) => {
+                self.messages.pop();
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let read = start.elapsed();
+
+        let mut parser = self.engine.chat().stream_parser(&ParseOptions { think: self.think, ..ParseOptions::default() });
+        let stops = self.engine.stops();
+        let (mut text, mut tokens) = (String::new(), 0);
+        for piece in self.session.generate(&mut self.sampler, &stops).limit(self.most) {
+            let piece = piece?;
+            tokens += usize::from(piece.token.is_some());
+            text += &piece.text;
+            show(&parser.push(&piece.text))?;
+            if self.stopped.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let (rest, parsed) = parser.finish(Finish::Stop);
+        show(&rest)?;
+        println!();
+        // The model's own text goes back into the next prompt as it was, so its tokens need not be computed again.
+        self.messages.push(Message { replay: Some(text), ..Message::assistant(parsed.content) });
+        let written = start.elapsed() - read;
+        eprintln!("[prompt {}, answer {}]", speed(computed, read), speed(tokens, written));
+        Ok(())
+    }
+
+    /// Compute the prompt; how many of its tokens were new.
+    fn read(&mut self, prompt: &[ds4_model::Token]) -> Result<usize, Error> {
+        let style = ProgressStyle::with_template("reading {bar:40} {pos}/{len} tokens");
+        let bar = ProgressBar::new(prompt.len() as u64).with_style(style.expect("the template is well formed"));
+        let reused = self.session.sync_with(prompt, &mut |done, total| {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+            if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        bar.finish_and_clear();
+        Ok(reused?.computed)
+    }
+}
+
+/// Content to standard output, reasoning to standard error.
+fn show(deltas: &[Delta]) -> std::io::Result<()> {
+    for delta in deltas {
+        match delta {
+            Delta::Content(text) | Delta::Arguments { json: text, .. } => print!("{text}"),
+            Delta::Reasoning(text) => eprint!("{text}"),
+            Delta::Call { name, .. } => print!("{name} "),
+        }
+    }
+    std::io::stdout().flush()
+}
+
+fn speed(tokens: usize, time: Duration) -> String {
+    format!("{tokens} tokens {:.1} tok/s", tokens as f64 / time.as_secs_f64().max(1e-9))
+}
