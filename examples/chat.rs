@@ -6,7 +6,11 @@
 //! cargo run --release --example chat -- -m model.gguf -t 8 --temp 0.6 --think
 //! ```
 //! Ctrl-C stops an answer; Ctrl-D or an empty line's Ctrl-C ends the conversation. Reasoning, progress and speed go to standard error.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a conversation in the terminal")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a conversation in the terminal"
+)]
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -95,14 +99,23 @@ impl Chat {
     fn open(args: &Args, stopped: Arc<AtomicBool>) -> anyhow::Result<Self> {
         let mut options = Options::default();
         (options.threads, options.context) = (args.threads, args.context);
-        let bar = ProgressBar::new_spinner().with_message(format!("opening {}", args.model.display()));
+        let bar =
+            ProgressBar::new_spinner().with_message(format!("opening {}", args.model.display()));
         bar.enable_steady_tick(Duration::from_millis(100));
-        let engine = Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+        let engine =
+            Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
         bar.finish_and_clear();
         Ok(Self {
             session: engine.session()?,
-            sampler: Sampler { temperature: args.temp, ..Sampler::seeded(args.seed) },
-            think: if args.think { ThinkMode::On } else { ThinkMode::Off },
+            sampler: Sampler {
+                temperature: args.temp,
+                ..Sampler::seeded(args.seed)
+            },
+            think: if args.think {
+                ThinkMode::On
+            } else {
+                ThinkMode::Off
+            },
             most: args.tokens,
             messages: args.system.iter().map(Message::system).collect(),
             engine,
@@ -115,7 +128,10 @@ impl Chat {
         self.stopped.store(false, Ordering::Relaxed);
         self.messages.push(Message::user(question));
         let conversation = Conversation::from(self.messages.clone());
-        let render = RenderOptions { think: self.think, ..RenderOptions::default() };
+        let render = RenderOptions {
+            think: self.think,
+            ..RenderOptions::default()
+        };
         let prompt = self.engine.render_with(&conversation, &render)?;
 
         let start = Instant::now();
@@ -129,10 +145,17 @@ impl Chat {
         };
         let read = start.elapsed();
 
-        let mut parser = self.engine.chat().stream_parser(&ParseOptions { think: self.think, ..ParseOptions::default() });
+        let mut parser = self.engine.chat().stream_parser(&ParseOptions {
+            think: self.think,
+            ..ParseOptions::default()
+        });
         let stops = self.engine.stops();
         let (mut text, mut tokens) = (String::new(), 0);
-        for piece in self.session.generate(&mut self.sampler, &stops).limit(self.most) {
+        for piece in self
+            .session
+            .generate(&mut self.sampler, &stops)
+            .limit(self.most)
+        {
             let piece = piece?;
             tokens += usize::from(piece.token.is_some());
             text += &piece.text;
@@ -145,20 +168,32 @@ impl Chat {
         show(&rest)?;
         println!();
         // The model's own text goes back into the next prompt as it was, so its tokens need not be computed again.
-        self.messages.push(Message { replay: Some(text), ..Message::assistant(parsed.content) });
+        self.messages.push(Message {
+            replay: Some(text),
+            ..Message::assistant(parsed.content)
+        });
         let written = start.elapsed() - read;
-        eprintln!("[prompt {}, answer {}]", speed(computed, read), speed(tokens, written));
+        eprintln!(
+            "[prompt {}, answer {}]",
+            speed(computed, read),
+            speed(tokens, written)
+        );
         Ok(())
     }
 
     /// Compute the prompt; how many of its tokens were new.
     fn read(&mut self, prompt: &[ds4_model::Token]) -> Result<usize, Error> {
         let style = ProgressStyle::with_template("reading {bar:40} {pos}/{len} tokens");
-        let bar = ProgressBar::new(prompt.len() as u64).with_style(style.expect("the template is well formed"));
+        let bar = ProgressBar::new(prompt.len() as u64)
+            .with_style(style.expect("the template is well formed"));
         let reused = self.session.sync_with(prompt, &mut |done, total| {
             bar.set_length(total as u64);
             bar.set_position(done as u64);
-            if self.stopped.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.stopped.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         bar.finish_and_clear();
         Ok(reused?.computed)
@@ -178,5 +213,8 @@ fn show(deltas: &[Delta]) -> std::io::Result<()> {
 }
 
 fn speed(tokens: usize, time: Duration) -> String {
-    format!("{tokens} tokens {:.1} tok/s", tokens as f64 / time.as_secs_f64().max(1e-9))
+    format!(
+        "{tokens} tokens {:.1} tok/s",
+        tokens as f64 / time.as_secs_f64().max(1e-9)
+    )
 }

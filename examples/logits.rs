@@ -36,19 +36,29 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut options = Options::default();
     (options.prefill_rows, options.threads) = (args.chunk, args.threads);
-    let engine = Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+    let engine =
+        Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
     let mut session = engine.session()?;
 
-    let mut out = BufWriter::new(File::create(&args.out).with_context(|| args.out.display().to_string())?);
+    let mut out =
+        BufWriter::new(File::create(&args.out).with_context(|| args.out.display().to_string())?);
     let mut written = Ok(());
     session.run(&args.tokens, Logits::All, &mut NoTap, &mut |rows| {
-        let mut write = || rows.iter().try_for_each(|logit| out.write_all(&logit.to_le_bytes()));
+        let mut write = || {
+            rows.iter()
+                .try_for_each(|logit| out.write_all(&logit.to_le_bytes()))
+        };
         if written.is_ok() {
             written = write();
         }
     })?;
     written?;
     out.flush()?;
-    println!("{}: [{}, {}]", args.out.display(), args.tokens.len(), engine.config().vocab);
+    println!(
+        "{}: [{}, {}]",
+        args.out.display(),
+        args.tokens.len(),
+        engine.config().vocab
+    );
     Ok(())
 }

@@ -33,7 +33,9 @@ struct Watch {
 
 impl Tap for Watch {
     fn wants(&self, name: &NodeName) -> bool {
-        name.as_str().split_once('.').is_some_and(|(_, value)| value == self.value)
+        name.as_str()
+            .split_once('.')
+            .is_some_and(|(_, value)| value == self.value)
     }
 
     fn see(&mut self, name: &NodeName, position: u32, rows: usize, values: Values<'_>) {
@@ -42,9 +44,15 @@ impl Tap for Watch {
             Values::F32(x) => {
                 let size = (x.iter().map(|v| v * v).sum::<f32>() / x.len().max(1) as f32).sqrt();
                 let last = &x[x.len() - x.len() / rows.max(1)..];
-                println!("{name}  {rows} rows from {position}  size {size:9.4}  last row {:8.4?} …", &last[..last.len().min(4)]);
+                println!(
+                    "{name}  {rows} rows from {position}  size {size:9.4}  last row {:8.4?} …",
+                    &last[..last.len().min(4)]
+                );
             }
-            Values::I32(ids) => println!("{name}  {rows} rows from {position}  {:?} …", &ids[..ids.len().min(12)]),
+            Values::I32(ids) => println!(
+                "{name}  {rows} rows from {position}  {:?} …",
+                &ids[..ids.len().min(12)]
+            ),
         }
     }
 }
@@ -53,10 +61,17 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let engine = Engine::open(&args.model, Options::default())?;
     let mut session = engine.session()?;
-    let mut watch = Watch { value: args.value, seen: 0 };
+    let mut watch = Watch {
+        value: args.value,
+        seen: 0,
+    };
     let prompt = engine.render(&[Message::user(args.prompt)])?;
     session.run(&prompt, Logits::Last, &mut watch, &mut |_| {})?;
-    anyhow::ensure!(watch.seen > 0, "no value is called `{}`; the example dump_graph names them", watch.value);
+    anyhow::ensure!(
+        watch.seen > 0,
+        "no value is called `{}`; the example dump_graph names them",
+        watch.value
+    );
     println!("{} values seen", watch.seen);
     Ok(())
 }

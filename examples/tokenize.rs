@@ -34,16 +34,28 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let tokenizer = Tokenizer::from_gguf(&Gguf::open(&args.model)?)?;
     if args.decode {
-        let ids = args.text.split([',', ' ', '[', ']']).filter(|id| !id.is_empty());
-        let ids: Vec<Token> = ids.map(|id| id.parse().with_context(|| format!("`{id}` is no token id"))).collect::<Result<_, _>>()?;
+        let ids = args
+            .text
+            .split([',', ' ', '[', ']'])
+            .filter(|id| !id.is_empty());
+        let ids: Vec<Token> = ids
+            .map(|id| id.parse().with_context(|| format!("`{id}` is no token id")))
+            .collect::<Result<_, _>>()?;
         println!("{}", tokenizer.decode(&ids));
         return Ok(());
     }
-    let special = if args.special { Special::All } else { Special::None };
+    let special = if args.special {
+        Special::All
+    } else {
+        Special::None
+    };
     let ids = tokenizer.encode(&args.text, special);
     println!("{ids:?}");
     for id in ids {
-        println!("{id:>7}  {:?}", String::from_utf8_lossy(tokenizer.token_bytes(id)));
+        println!(
+            "{id:>7}  {:?}",
+            String::from_utf8_lossy(tokenizer.token_bytes(id))
+        );
     }
     Ok(())
 }

@@ -14,7 +14,8 @@ pub(crate) fn run(args: &Bench) -> Result<()> {
     let mut options = Options::default();
     options.threads = args.threads;
     options.context = Some(prompt + generate);
-    let engine = Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+    let engine =
+        Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
     let tokens = tokens(prompt + generate, engine.config().vocab);
     let (question, answer) = tokens.split_at(prompt);
 
@@ -49,7 +50,11 @@ fn report(args: &Bench, prefill: f64, decode: f64) -> Result<()> {
         writeln!(out, "{report:#}")?;
     } else {
         writeln!(out, "prefill {prefill:8.1} tok/s  ({} tokens)", args.prompt)?;
-        writeln!(out, "decode  {decode:8.1} tok/s  ({} tokens)", args.generate)?;
+        writeln!(
+            out,
+            "decode  {decode:8.1} tok/s  ({} tokens)",
+            args.generate
+        )?;
     }
     Ok(())
 }
@@ -57,7 +62,9 @@ fn report(args: &Bench, prefill: f64, decode: f64) -> Result<()> {
 /// `count` token ids below `vocab`, scattered, always the same: a multiplicative walk over the integers.
 fn tokens(count: usize, vocab: usize) -> Vec<Token> {
     let step = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-    (0..count).map(|i| (step(i) % vocab.max(1) as u64) as Token).collect()
+    (0..count)
+        .map(|i| (step(i) % vocab.max(1) as u64) as Token)
+        .collect()
 }
 
 #[cfg(test)]

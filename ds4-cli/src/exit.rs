@@ -42,7 +42,11 @@ impl Exit {
 fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<ds4_model::Error>() {
         return match error {
-            Error::Gguf(_) | Error::Config(_) | Error::Weights(_) | Error::Tokenizer(_) | Error::Chat(_) => Some(Exit::ModelFile),
+            Error::Gguf(_)
+            | Error::Config(_)
+            | Error::Weights(_)
+            | Error::Tokenizer(_)
+            | Error::Chat(_) => Some(Exit::ModelFile),
             Error::Exec(ExecError::Memory { .. }) => Some(Exit::Memory),
             Error::Option { .. } => Some(Exit::Usage),
             _ => None,
@@ -52,7 +56,10 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         return Some(Exit::ModelFile);
     }
     let memory = |e: &&io::Error| e.kind() == io::ErrorKind::OutOfMemory;
-    cause.downcast_ref::<io::Error>().filter(memory).map(|_| Exit::Memory)
+    cause
+        .downcast_ref::<io::Error>()
+        .filter(memory)
+        .map(|_| Exit::Memory)
 }
 
 /// What clap had to say: help and version are no failures.

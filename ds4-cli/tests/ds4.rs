@@ -36,11 +36,16 @@ fn inspect_as_json_is_json() {
 
 #[test]
 fn bench_measures_the_demo_model() {
-    let output = ds4(&["bench", "-m", DEMO, "-p", "8", "-g", "4", "-t", "1", "--json"]);
+    let output = ds4(&[
+        "bench", "-m", DEMO, "-p", "8", "-g", "4", "-t", "1", "--json",
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let speed = |key: &str| json[key].as_f64().unwrap();
-    assert!(speed("prefill_tokens_per_second") > 0.0 && speed("decode_tokens_per_second") > 0.0, "{json}");
+    assert!(
+        speed("prefill_tokens_per_second") > 0.0 && speed("decode_tokens_per_second") > 0.0,
+        "{json}"
+    );
 }
 
 #[test]

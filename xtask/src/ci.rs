@@ -295,7 +295,10 @@ impl Counts {
 fn examples(root: &Path) -> Result<String> {
     let target = workspace::metadata(root)?.target_directory;
     // The same selection of packages and features as the tests, so nothing is built twice.
-    shell::run(&mut cargo(root, &["build", "--workspace", "--all-features", "--examples"]))?;
+    shell::run(&mut cargo(
+        root,
+        &["build", "--workspace", "--all-features", "--examples"],
+    ))?;
     let programs = target.join("debug/examples");
     let mut runs = 0;
     for example in &EXAMPLES {
@@ -306,7 +309,8 @@ fn examples(root: &Path) -> Result<String> {
             }
             fs::create_dir_all(&out).with_context(|| format!("cannot make {out}"))?;
             let program = programs.join(example.name);
-            run_example(root, program.as_str(), run, out.as_str()).with_context(|| format!("example `{}`", example.name))?;
+            run_example(root, program.as_str(), run, out.as_str())
+                .with_context(|| format!("example `{}`", example.name))?;
             runs += 1;
         }
     }
@@ -319,13 +323,24 @@ fn run_example(root: &Path, program: &str, run: &Run, out: &str) -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     println!("  $ {program} {}", arguments.join(" "));
     let printed = shell::output(root, program, &arguments)?;
-    printed.lines().take(SHOWN).for_each(|line| println!("    {line}"));
+    printed
+        .lines()
+        .take(SHOWN)
+        .for_each(|line| println!("    {line}"));
     for expected in run.stdout {
-        ensure!(printed.contains(expected), "standard output lacks `{expected}`:\n{printed}");
+        ensure!(
+            printed.contains(expected),
+            "standard output lacks `{expected}`:\n{printed}"
+        );
     }
     for (file, bytes) in run.writes {
-        let length = fs::metadata(Path::new(out).join(file)).with_context(|| format!("it did not write {file}"))?.len();
-        ensure!(length == *bytes, "{file} has {length} bytes, expected {bytes}");
+        let length = fs::metadata(Path::new(out).join(file))
+            .with_context(|| format!("it did not write {file}"))?
+            .len();
+        ensure!(
+            length == *bytes,
+            "{file} has {length} bytes, expected {bytes}"
+        );
     }
     Ok(())
 }

@@ -25,12 +25,42 @@ const ANSWER: &str = "The capital of France is Paris.";
 
 /// Every example of the workspace; `cargo xtask tidy` fails when one is missing here.
 pub(crate) const EXAMPLES: [Example; 8] = [
-    Example { name: "embed", runs: &[Run { args: &[], stdout: &[ANSWER], writes: &[] }] },
+    Example {
+        name: "embed",
+        runs: &[Run {
+            args: &[],
+            stdout: &[ANSWER],
+            writes: &[],
+        }],
+    },
     Example {
         name: "chat",
         runs: &[
-            Run { args: &[QUESTION], stdout: &[ANSWER], writes: &[] },
-            Run { args: &["-m", DEMO, "-t", "1", "-c", "512", "-n", "200", "--think", "--temp", "0.5", "--seed", "1", "What is 12 plus 30?"], stdout: &["42"], writes: &[] },
+            Run {
+                args: &[QUESTION],
+                stdout: &[ANSWER],
+                writes: &[],
+            },
+            Run {
+                args: &[
+                    "-m",
+                    DEMO,
+                    "-t",
+                    "1",
+                    "-c",
+                    "512",
+                    "-n",
+                    "200",
+                    "--think",
+                    "--temp",
+                    "0.5",
+                    "--seed",
+                    "1",
+                    "What is 12 plus 30?",
+                ],
+                stdout: &["42"],
+                writes: &[],
+            },
         ],
     },
     Example {
@@ -38,16 +68,30 @@ pub(crate) const EXAMPLES: [Example; 8] = [
         runs: &[
             Run {
                 args: &[DEMO],
-                stdout: &["general.architecture", "routed experts", "bytes per decoded token", "every tensor type is supported"],
+                stdout: &[
+                    "general.architecture",
+                    "routed experts",
+                    "bytes per decoded token",
+                    "every tensor type is supported",
+                ],
                 writes: &[],
             },
-            Run { args: &["--json", DEMO], stdout: &["\"bytes_per_token\":", "\"unsupported\": []"], writes: &[] },
+            Run {
+                args: &["--json", DEMO],
+                stdout: &["\"bytes_per_token\":", "\"unsupported\": []"],
+                writes: &[],
+            },
         ],
     },
     Example {
         name: "dequantize",
         runs: &[Run {
-            args: &[DEMO, "blk.3.ffn_gate_exps.weight", "--out", "{out}/weights.f32"],
+            args: &[
+                DEMO,
+                "blk.3.ffn_gate_exps.weight",
+                "--out",
+                "{out}/weights.f32",
+            ],
             stdout: &["256 × 256 × 16 of IQ2_XXS"],
             writes: &[("weights.f32", 256 * 256 * 16 * 4)],
         }],
@@ -55,25 +99,62 @@ pub(crate) const EXAMPLES: [Example; 8] = [
     Example {
         name: "tokenize",
         runs: &[
-            Run { args: &[DEMO, QUESTION], stdout: &["[", "\"What\""], writes: &[] },
-            Run { args: &[DEMO, "--special", "<think>"], stdout: &["[3057]"], writes: &[] },
-            Run { args: &[DEMO, "--decode", "[3057, 3058]"], stdout: &["<think></think>"], writes: &[] },
+            Run {
+                args: &[DEMO, QUESTION],
+                stdout: &["[", "\"What\""],
+                writes: &[],
+            },
+            Run {
+                args: &[DEMO, "--special", "<think>"],
+                stdout: &["[3057]"],
+                writes: &[],
+            },
+            Run {
+                args: &[DEMO, "--decode", "[3057, 3058]"],
+                stdout: &["<think></think>"],
+                writes: &[],
+            },
         ],
     },
     Example {
         name: "logits",
         runs: &[Run {
-            args: &[DEMO, "--tokens", "0,3054,300,400,500", "--chunk", "2", "--threads", "1", "--out", "{out}/logits.f32"],
+            args: &[
+                DEMO,
+                "--tokens",
+                "0,3054,300,400,500",
+                "--chunk",
+                "2",
+                "--threads",
+                "1",
+                "--out",
+                "{out}/logits.f32",
+            ],
             stdout: &["[5, 3072]"],
             writes: &[("logits.f32", 5 * 3072 * 4)],
         }],
     },
-    Example { name: "tap_layers", runs: &[Run { args: &[], stdout: &["l00.attn.out", "l06.attn.out", "7 values seen"], writes: &[] }] },
+    Example {
+        name: "tap_layers",
+        runs: &[Run {
+            args: &[],
+            stdout: &["l00.attn.out", "l06.attn.out", "7 values seen"],
+            writes: &[],
+        }],
+    },
     Example {
         name: "dump_graph",
         runs: &[
-            Run { args: &[], stdout: &["digraph", "l06.ffn.experts"], writes: &[] },
-            Run { args: &["--json", "--unfused"], stdout: &["\"nodes\"", "\"RouteHash\""], writes: &[] },
+            Run {
+                args: &[],
+                stdout: &["digraph", "l06.ffn.experts"],
+                writes: &[],
+            },
+            Run {
+                args: &["--json", "--unfused"],
+                stdout: &["\"nodes\"", "\"RouteHash\""],
+                writes: &[],
+            },
         ],
     },
 ];
