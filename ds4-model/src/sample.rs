@@ -15,6 +15,7 @@
 //! ```
 
 use crate::tokenizer::Token;
+use std::cmp::Ordering;
 
 /// How tokens are drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,9 +81,7 @@ impl Sampler {
         if temperature == 0.0 {
             return greatest(logits);
         }
-        let mut candidates = Candidates::new(logits, temperature);
-        candidates.keep_top(self.top_k);
-        candidates.keep_min_p(self.min_p);
+        let mut candidates = Candidates::new(logits, temperature, self.top_k, self.min_p);
         candidates.keep_top_p(self.top_p);
         candidates
             .draw(self.unit())
@@ -185,62 +184,60 @@ fn log_sum_exp(logits: &[f32]) -> f64 {
         .ln()
 }
 
-/// Tokens that may still be drawn, with weights relative to the likeliest; sorted once a cut needs it.
+/// Tokens that may still be drawn, with weights relative to the likeliest.
 struct Candidates {
     tokens: Vec<(Token, f64)>,
-    sorted: bool,
 }
 
-/// Likeliest first, the lowest id of equals.
-fn by_weight(a: &(Token, f64), b: &(Token, f64)) -> std::cmp::Ordering {
-    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+/// Greatest first, the lowest id of equals.
+fn by_value<V: Copy>(
+    order: impl Fn(&V, &V) -> Ordering,
+) -> impl Fn(&(Token, V), &(Token, V)) -> Ordering {
+    move |a, b| order(&b.1, &a.1).then(a.0.cmp(&b.0))
 }
 
 impl Candidates {
-    fn new(logits: &[f32], temperature: f32) -> Self {
+    /// The `top_k` likeliest tokens with at least `min_p` of the likeliest one's probability. Both cuts are made on the
+    /// logits, so that only what is left costs an exponential.
+    fn new(logits: &[f32], temperature: f32, top_k: usize, min_p: f32) -> Self {
         let max = value(logits, greatest(logits));
-        let tokens = (0..)
-            .zip(logits)
-            .filter_map(|(id, &logit)| {
-                // An infinite logit beats everything; among several of them chances are equal.
-                let gap = match logit == max {
-                    true => 0.0,
-                    false => (f64::from(logit) - f64::from(max)) / f64::from(temperature),
-                };
-                let weight = exp(gap);
-                (weight > 0.0).then_some((id, weight))
-            })
+        let gap = |logit: f32| match logit == max {
+            // An infinite logit beats everything; among several of them chances are equal.
+            true => 0.0,
+            false => (f64::from(logit) - f64::from(max)) / f64::from(temperature),
+        };
+        let min_p = if min_p > 0.0 {
+            f64::from(min_p.min(1.0))
+        } else {
+            0.0
+        };
+        // A little lower than the cut, whose exact place is decided by weights: logarithms differ between platforms.
+        let floor = if min_p > 0.0 {
+            min_p.ln() - 1e-6
+        } else {
+            f64::NEG_INFINITY
+        };
+        let mut known: Vec<(Token, f32)> = (0..)
+            .zip(logits.iter().copied())
+            .filter(|&(_, logit)| gap(logit) >= floor)
             .collect();
+        if top_k > 0 && top_k < known.len() {
+            let order = by_value(f32::total_cmp);
+            known.select_nth_unstable_by(top_k - 1, &order);
+            known.truncate(top_k);
+            // The order in which tokens are drawn from must not depend on how selection works.
+            known.sort_unstable_by(&order);
+        }
+        let weighted = known.into_iter().map(|(id, logit)| (id, exp(gap(logit))));
         Self {
-            tokens,
-            sorted: false,
+            tokens: weighted
+                .filter(|&(_, weight)| weight > 0.0 && weight >= min_p)
+                .collect(),
         }
     }
 
     fn total(&self) -> f64 {
         self.tokens.iter().map(|(_, weight)| weight).sum()
-    }
-
-    fn sort(&mut self) {
-        if !self.sorted {
-            self.tokens.sort_unstable_by(by_weight);
-            self.sorted = true;
-        }
-    }
-
-    fn keep_top(&mut self, k: usize) {
-        if k > 0 && k < self.tokens.len() {
-            self.tokens.select_nth_unstable_by(k - 1, by_weight);
-            self.tokens.truncate(k);
-            self.sort();
-        }
-    }
-
-    fn keep_min_p(&mut self, p: f32) {
-        if p > 0.0 {
-            let p = f64::from(p.min(1.0));
-            self.tokens.retain(|&(_, weight)| weight >= p);
-        }
     }
 
     fn keep_top_p(&mut self, p: f32) {
@@ -250,7 +247,7 @@ impl Candidates {
             // sorted. Half of it, so that rounding cannot matter.
             let share = 0.5 * (1.0 - p) * total / self.tokens.len().max(1) as f64;
             self.tokens.retain(|&(_, weight)| weight >= share);
-            self.sort();
+            self.tokens.sort_unstable_by(by_value(f64::total_cmp));
             let mut sum = 0.0;
             let enough = self.tokens.iter().position(|(_, weight)| {
                 sum += weight;
@@ -273,6 +270,9 @@ impl Candidates {
     }
 }
 
+/// 1.5 · 2⁵²: at this size neighbouring numbers are 1 apart.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+
 /// `1 / n!`.
 const INVERSE_FACTORIALS: [f64; 14] = {
     let mut table = [1.0; 14];
@@ -291,7 +291,8 @@ fn exp(x: f64) -> f64 {
     if x.is_nan() || x <= -744.0 {
         return 0.0;
     }
-    let k = (x * std::f64::consts::LOG2_E).round();
+    // Adding and taking away 1.5 · 2⁵² rounds to an integer.
+    let k = (x * std::f64::consts::LOG2_E + ROUND) - ROUND;
     // ln 2 in two parts, so that k · ln 2 is exact enough to subtract.
     let r = (x - k * 6.931_471_803_691_238e-1) - k * 1.908_214_929_270_587_7e-10;
     let sum = INVERSE_FACTORIALS

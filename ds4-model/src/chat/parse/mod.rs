@@ -3,9 +3,10 @@
 //! ```text
 //! Reasoning ──</think>──▶ Content ──opener──▶ block (dsml.rs, glm.rs) ──closer──▶ After ──opener──▶ block …
 //! ```
-//! The streaming parser is the only one: [`ChatFormat::parse`](super::ChatFormat::parse) feeds it the whole text at once, and no decision depends on
-//! how the text was cut. What a call says is JSON by construction, whatever the model wrote: text that is no JSON becomes a
-//! string and is reported as a repair, and a block that cannot be understood makes no call at all.
+//! The streaming parser is the only one: [`ChatFormat::parse`](super::ChatFormat::parse) feeds it the whole text at
+//! once, and no decision depends on how the text was cut. What a call says is JSON by construction, whatever the model
+//! wrote: text that is no JSON becomes a string and is reported as a repair, and a block that cannot be understood makes
+//! no call at all.
 
 mod dsml;
 mod glm;
@@ -72,7 +73,7 @@ pub enum Delta {
     },
 }
 
-/// Whether the calls can be trusted.
+/// Whether the calls can be trusted. Known at the end: a stream may have passed on the beginning of a call by then.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// Yes.
