@@ -20,7 +20,7 @@ const RULES: Rules = Rules {
     correction: 0.9875,
     ..lattice::COMMON
 };
-static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_S, &[8, 25, 43], 1));
+static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_S, RULES.values, 1));
 
 pub(crate) struct Iq2S;
 

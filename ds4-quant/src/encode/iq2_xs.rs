@@ -14,7 +14,7 @@ use crate::simd::lanes::Lanes;
 
 const BYTES: usize = 74;
 const RULES: Rules = lattice::COMMON;
-static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_XS, &[8, 25, 43], 2));
+static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_XS, RULES.values, 2));
 
 pub(crate) struct Iq2Xs;
 

@@ -19,7 +19,7 @@ const RULES: Rules = Rules {
     again: Again::All,
     ..lattice::COMMON
 };
-static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_XXS, &[8, 25, 43], 2));
+static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ2_XXS, RULES.values, 2));
 
 pub(crate) struct Iq2Xxs;
 

@@ -13,6 +13,8 @@ use crate::simd::lanes::Lanes;
 
 const BYTES: usize = 110;
 const RULES: Rules = Rules {
+    values: &[1, 3, 5, 7, 9, 11, 13, 15],
+    factor: 1.0,
     step: 0.2,
     even_signs: false,
     again: Again::AllIfOff,
@@ -20,8 +22,7 @@ const RULES: Rules = Rules {
     correction: 1.033,
     ..lattice::COMMON
 };
-static GRID: LazyLock<Grid> =
-    LazyLock::new(|| Grid::new(&codebook::IQ3_S, &[1, 3, 5, 7, 9, 11, 13, 15], 3));
+static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ3_S, RULES.values, 3));
 
 pub(crate) struct Iq3S;
 

@@ -13,6 +13,8 @@ use crate::simd::lanes::Lanes;
 
 const BYTES: usize = 98;
 const RULES: Rules = Rules {
+    values: &[4, 12, 20, 28, 36, 44, 52, 62],
+    factor: 0.25,
     trials: 15,
     step: 0.2,
     silent: 1e-8,
@@ -20,8 +22,7 @@ const RULES: Rules = Rules {
     correction: 1.0125,
     ..lattice::COMMON
 };
-static GRID: LazyLock<Grid> =
-    LazyLock::new(|| Grid::new(&codebook::IQ3_XXS, &[4, 12, 20, 28, 36, 44, 52, 62], 2));
+static GRID: LazyLock<Grid> = LazyLock::new(|| Grid::new(&codebook::IQ3_XXS, RULES.values, 2));
 
 pub(crate) struct Iq3Xxs;
 

@@ -7,6 +7,7 @@
 
 use half::f16;
 
+use super::recover;
 use crate::search::grid::Grid;
 use crate::search::{SILENT, Tile, energies, nearest_in, positive, tile, untile_floats};
 use crate::simd::lanes::{Float, Int, LANES, Lanes, Mask};
@@ -18,6 +19,10 @@ const MOST_GROUPS: usize = 16;
 /// How a format is searched.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
+    /// What the levels decode to, times `d · (2s + 1) · factor`.
+    pub(crate) values: &'static [u8],
+    /// See `values`.
+    pub(crate) factor: f32,
     /// Trials run from `−trials` to `trials`.
     pub(crate) trials: i8,
     /// The inverse scale of trial `k` is `(largest odd level + step · k) / guess`.
@@ -88,6 +93,14 @@ pub(crate) fn encode<L: Lanes, const G: usize, const D: usize>(
         let chunk = &row[at..row.len().min(at + LANES * BLOCK)];
         let energy = energies(lanes, chunk);
         for (x, energy) in chunk.chunks_exact(BLOCK).zip(energy) {
+            if let Some(block) = x
+                .first_chunk()
+                .and_then(|x| recover::lattice_block::<G, D>(grid, rules, x))
+            {
+                put(at / BLOCK, &block);
+                at += BLOCK;
+                continue;
+            }
             let energy = lanes.splat(rules.energy * energy / BLOCK as f32);
             let mut scales = [0.0; MOST_GROUPS];
             let mut block = Block {
@@ -372,6 +385,8 @@ fn sums<L: Lanes, const G: usize, const D: usize>(
 
 /// The first guess and trials that several formats share.
 pub(crate) const COMMON: Rules = Rules {
+    values: &[8, 25, 43],
+    factor: 0.125,
     trials: 9,
     step: 0.1,
     fitted_guess: false,

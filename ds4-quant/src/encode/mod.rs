@@ -24,6 +24,8 @@ mod q4_k;
 mod q5_k;
 mod q6_k;
 mod q8_0;
+mod recover;
+mod recover_q2_k;
 mod rocm;
 mod rocmfp2;
 mod rocmfp2_affine;
@@ -39,8 +41,8 @@ use std::sync::{Mutex, PoisonError};
 
 use ds4_gguf::TensorType;
 
-use crate::simd::lanes::{self, Lanes, Width, Work};
-use crate::{Error, Pool};
+use crate::simd::lanes::{self, Lanes, Work};
+use crate::{Error, Isa, Pool};
 
 /// A format's encoder: what the checks around it need to know, and the search.
 pub(crate) trait Encoder {
@@ -68,8 +70,8 @@ pub(crate) trait Encoder {
     fn row<L: Lanes>(lanes: L, row: &[f32], importance: Option<&[f32]>, blocks: &mut [u8]);
 }
 
-/// An encoder as a function: lanes, row, importance of its columns, blocks.
-pub(crate) type Encode = fn(Width, &[f32], Option<&[f32]>, &mut [u8]) -> Result<(), Error>;
+/// An encoder as a function: instruction set, row, importance of its columns, blocks.
+pub(crate) type Encode = fn(Isa, &[f32], Option<&[f32]>, &mut [u8]) -> Result<(), Error>;
 
 /// The encoder of a type, if it has one.
 pub(crate) fn encoder(ty: TensorType) -> Option<Encode> {
@@ -114,7 +116,7 @@ pub(crate) fn encode_row(
     blocks: &mut [u8],
 ) -> Result<(), Error> {
     let encode = encoder(ty).ok_or(Error::DecodeOnly { ty })?;
-    encode(Width::Best, row, importance, blocks)
+    encode(Isa::best(), row, importance, blocks)
 }
 
 /// Encode a matrix: rows in parallel, the same bytes for any number of threads.
@@ -147,6 +149,22 @@ pub fn encode_rows(
     importance: Option<&[f32]>,
     blocks: &mut [u8],
 ) -> Result<(), Error> {
+    encode_rows_with(Isa::best(), pool, ty, cols, x, importance, blocks)
+}
+
+/// [`encode_rows`] with a chosen instruction set, for tests and benches: the same bytes come out.
+///
+/// # Errors
+/// As [`encode_rows`].
+pub fn encode_rows_with(
+    isa: Isa,
+    pool: &Pool,
+    ty: TensorType,
+    cols: usize,
+    x: &[f32],
+    importance: Option<&[f32]>,
+    blocks: &mut [u8],
+) -> Result<(), Error> {
     let encode = encoder(ty).ok_or(Error::DecodeOnly { ty })?;
     let (block, bytes) = (ty.block_len(), ty.block_bytes());
     if cols == 0 || !cols.is_multiple_of(block) {
@@ -170,7 +188,7 @@ pub fn encode_rows(
     }
     let first: Mutex<Option<(usize, Error)>> = Mutex::new(None);
     pool.for_chunks(blocks, row_bytes, |r, blocks| {
-        if let Err(error) = encode(Width::Best, &x[r * cols..][..cols], importance, blocks) {
+        if let Err(error) = encode(isa, &x[r * cols..][..cols], importance, blocks) {
             let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
             if first.as_ref().is_none_or(|(row, _)| r < *row) {
                 *first = Some((r, error));
@@ -217,7 +235,7 @@ impl<E: Encoder> Work for Row<'_, E> {
 
 /// Check, encode, check again.
 fn checked<E: Encoder>(
-    width: Width,
+    isa: Isa,
     row: &[f32],
     importance: Option<&[f32]>,
     blocks: &mut [u8],
@@ -264,7 +282,7 @@ fn checked<E: Encoder>(
         });
     }
     lanes::run(
-        width,
+        isa,
         Row {
             row,
             importance,
@@ -331,11 +349,11 @@ mod tests {
                 ];
                 found[1] = found[0].clone();
                 let [best, portable] = &mut found;
-                match encode(Width::Best, &x, importance, best) {
+                match encode(Isa::best(), &x, importance, best) {
                     Err(Error::MissingImportance { .. }) => continue,
                     other => other.unwrap(),
                 }
-                encode(Width::Portable, &x, importance, portable).unwrap();
+                encode(Isa::SCALAR, &x, importance, portable).unwrap();
                 assert!(
                     best == portable,
                     "{ty}, importance {}",

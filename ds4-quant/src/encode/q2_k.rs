@@ -3,7 +3,8 @@
 use ds4_gguf::TensorType;
 
 use super::Encoder;
-use super::two_level::{self, Block, Recipe, TwoLevel};
+use super::recover_q2_k;
+use super::two_level::{self, BLOCK, Block, Recipe, TwoLevel};
 use crate::search::Tile;
 use crate::search::affine::Trials;
 use crate::simd::lanes::{Float, Lanes};
@@ -50,6 +51,10 @@ impl TwoLevel for Q2K {
         w
     }
 
+    fn better(x: &[f32; BLOCK], importance: Option<&[f32]>, found: Block) -> Block {
+        recover_q2_k::better(x, importance, found)
+    }
+
     fn pack(block: &Block, bytes: &mut [u8]) {
         for (byte, (scale, min)) in bytes.iter_mut().zip(block.scales.iter().zip(&block.mins)) {
             *byte = scale | min << 4;
@@ -61,7 +66,7 @@ impl TwoLevel for Q2K {
 }
 
 /// Code `128h + 32k + l` to bits `2k` of byte `32h + l`; only the low two bits of a code are taken.
-pub(super) fn pack_two_bits(codes: &[u8; two_level::BLOCK], bytes: &mut [u8]) {
+pub(super) fn pack_two_bits(codes: &[u8; BLOCK], bytes: &mut [u8]) {
     for (codes, bytes) in codes
         .as_chunks::<128>()
         .0

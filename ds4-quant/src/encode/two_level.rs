@@ -48,6 +48,12 @@ pub(crate) trait TwoLevel: Encoder {
     /// Weights of eight groups without importance.
     fn plain_weights<L: Lanes, const G: usize>(lanes: L, x: &Tile<L, G>) -> Tile<L, G>;
 
+    /// A better block than the one that was found, if the format knows of one.
+    fn better(x: &[f32; BLOCK], importance: Option<&[f32]>, found: Block) -> Block {
+        let _ = (x, importance);
+        found
+    }
+
     /// The bytes of a block.
     fn pack(block: &Block, bytes: &mut [u8]);
 }
@@ -79,11 +85,14 @@ pub(crate) fn encode<L: Lanes, T: TwoLevel, const G: usize, const GROUPS: usize>
         let fits = fit_groups::<L, T, G, GROUPS>(lanes, x, a);
         let blocks = quantize_scales::<L, T, GROUPS>(lanes, &fits, a.is_some());
         let out = x
-            .chunks_exact(BLOCK)
+            .as_chunks::<BLOCK>()
+            .0
+            .iter()
             .zip(bytes.chunks_exact_mut(block_bytes));
         for (b, (quantized, (x, bytes))) in blocks.iter().zip(out).enumerate() {
             let block = code::<L, T, G, GROUPS>(lanes, x, quantized, &fits, b * GROUPS);
-            T::pack(&block, bytes);
+            let a = a.map(|a| &a[b * BLOCK..][..BLOCK]);
+            T::pack(&T::better(x, a, block), bytes);
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod q4_k;
 pub(crate) mod q5_k;
 pub(crate) mod q6_k;
 pub(crate) mod q8_0;
+pub(crate) mod rocm_mix;
 pub(crate) mod rocmfp2;
 pub(crate) mod rocmfp3;
 pub(crate) mod rocmfp4;

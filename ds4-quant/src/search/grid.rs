@@ -64,15 +64,20 @@ impl Grid {
         }
     }
 
+    /// The index of the point that `code` is, if it is one.
+    pub(crate) fn point(&self, code: u32) -> Option<u16> {
+        match self.codes[code as usize] {
+            Code::Point(index) => Some(index),
+            Code::Near { .. } => None,
+        }
+    }
+
     /// The index of the point that `code` is.
     ///
     /// # Panics
     /// When `code` is off the grid; codes that come from [`Self::snap`] are on it.
     pub(crate) fn index(&self, code: u32) -> u16 {
-        match self.codes[code as usize] {
-            Code::Point(index) => index,
-            Code::Near { .. } => unreachable!("snap returns codes of points"),
-        }
+        self.point(code).expect("snap returns codes of points")
     }
 
     /// The code of the point that stands for values `v` rounded to `code`, and whether `code` itself was one.
@@ -180,7 +185,8 @@ mod tests {
     fn snapping_keeps_points_and_gives_other_codes_the_cheapest_near_point() {
         let points = [[4, 4, 4, 4], [4, 4, 4, 12], [20, 20, 20, 20]];
         let grid = Grid::new(&points, &[4, 12, 20, 28, 36, 44, 52, 62], 1);
-        assert_eq!(grid.index(1 << 9), 1);
+        assert_eq!(grid.point(1 << 9), Some(1));
+        assert_eq!(grid.point(1 << 6), None);
         let v = [1.0, 1.0, 1.0, 3.0];
         assert_eq!(
             grid.snap::<_, 4>(Portable, 1 << 9, &v, &[1.0; 4], 1.0),

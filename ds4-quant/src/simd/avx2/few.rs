@@ -334,6 +334,12 @@ impl Scales {
                 }
                 _mm256_mul_ps(d, _mm256_cvtepi32_ps(all))
             }
+            Self::Affine(d, subtracted) => {
+                let all = _mm256_cvtepi32_ps(_mm256_add_epi32(low, high));
+                let sums = _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
+                let term = _mm256_mul_ps(d, all);
+                _mm256_fnmadd_ps(subtracted, _mm256_cvtepi32_ps(sums), term)
+            }
             Self::Halves(d0, d1) => {
                 let even = _mm256_srai_epi32::<16>(_mm256_slli_epi32::<16>(sums));
                 let odd = _mm256_srai_epi32::<16>(sums);

@@ -306,7 +306,7 @@ pub(super) struct SmallTile<B> {
     codes: [[u8; 32]; 64],
     /// Scales of block b, or of its first half.
     d: [[f32; 8]; 8],
-    /// Scales of the second half of block b.
+    /// Scales of the second half of block b, or its offset.
     d1: [[f32; 8]; 8],
     /// 32-weight blocks in this tile.
     blocks: usize,
@@ -345,7 +345,7 @@ impl<B: Small> Tile for SmallTile<B> {
             // SAFETY: as above.
             match unsafe { B::scales(group) } {
                 Scales::One(one) => store(&mut d[0][r], _mm256_castps_si256(one)),
-                Scales::Halves(first, second) => {
+                Scales::Halves(first, second) | Scales::Affine(first, second) => {
                     store(&mut d[0][r], _mm256_castps_si256(first));
                     store(&mut d[1][r], _mm256_castps_si256(second));
                 }
@@ -383,10 +383,10 @@ impl<B: Small> Tile for SmallTile<B> {
                 s[h] = sum;
             }
             let (d, d1) = (load_floats(d), load_floats(d1));
-            let w = if B::HALVES {
-                Scales::Halves(d, d1)
-            } else {
-                Scales::One(d)
+            let w = match (B::HALVES, B::AFFINE) {
+                (true, _) => Scales::Halves(d, d1),
+                (false, true) => Scales::Affine(d, d1),
+                (false, false) => Scales::One(d),
             };
             for c in 0..COLUMNS {
                 let sums = _mm256_set1_epi32(bytemuck::must_cast(x[c].sums[8 * k + b]));

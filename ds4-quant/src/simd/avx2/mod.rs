@@ -13,6 +13,7 @@ mod lattice;
 mod nibbles;
 mod q2_k;
 mod q8_0;
+mod rocm;
 
 use std::arch::x86_64::{__m256, __m256i};
 
@@ -24,7 +25,9 @@ use crate::format::{
     iq2_s::BlockIq2S, iq2_xs::BlockIq2Xs, iq2_xxs::BlockIq2Xxs, iq3_s::BlockIq3S,
     iq3_xxs::BlockIq3Xxs, iq4_nl::BlockIq4Nl, iq4_xs::BlockIq4Xs, mxfp4::BlockMxfp4,
     nvfp4::BlockNvfp4, q2_k::BlockQ2K, q3_k::BlockQ3K, q4_0::BlockQ4_0, q4_k::BlockQ4K,
-    q5_k::BlockQ5K, q6_k::BlockQ6K, q8_0::BlockQ8_0,
+    q5_k::BlockQ5K, q6_k::BlockQ6K, q8_0::BlockQ8_0, rocmfp2::BlockAffine, rocmfp2::BlockS40,
+    rocmfp2::BlockTwoScale, rocmfp3::BlockRocmFp3, rocmfp4::BlockRocmFp4,
+    rocmfp4::BlockRocmFp4Fast, rocmfp6::BlockRocmFp6, rocmfp8::BlockRocmFp8, rocmi4::BlockRocmI4,
 };
 use crate::{Activations, Matrix};
 
@@ -98,6 +101,8 @@ enum Scales {
     One(__m256),
     /// One for the first 16 of each, one for the last.
     Halves(__m256, __m256),
+    /// One for 32 weights, and what is subtracted from each.
+    Affine(__m256, __m256),
 }
 
 /// Blocks of 32 weights, or a small multiple.
@@ -107,6 +112,8 @@ trait Small: Block {
     const OFFSET: i16 = 0;
     /// Whether each half of a block has its own scale.
     const HALVES: bool = false;
+    /// Whether a block has an offset that is subtracted.
+    const AFFINE: bool = false;
     /// How many sums of pairs of products fit a word; a divisor of 4.
     const SPAN: usize;
 
@@ -131,6 +138,15 @@ pub(super) fn kernel(ty: TensorType) -> Option<Kernel> {
         TensorType::Iq4Nl => small::<BlockIq4Nl>,
         TensorType::Mxfp4 => small::<BlockMxfp4>,
         TensorType::Nvfp4 => small::<BlockNvfp4>,
+        TensorType::RocmFp2S40 => small::<BlockS40>,
+        TensorType::RocmFp2TwoScale => small::<BlockTwoScale>,
+        TensorType::RocmFp2Affine => small::<BlockAffine>,
+        TensorType::RocmFp3 => small::<BlockRocmFp3>,
+        TensorType::RocmFp4 => small::<BlockRocmFp4>,
+        TensorType::RocmFp4Fast => small::<BlockRocmFp4Fast>,
+        TensorType::RocmFp6 => small::<BlockRocmFp6>,
+        TensorType::RocmFp8 => small::<BlockRocmFp8>,
+        TensorType::RocmI4 => small::<BlockRocmI4>,
         TensorType::Q2K => super_::<BlockQ2K>,
         TensorType::Q3K => super_::<BlockQ3K>,
         TensorType::Q4K => super_::<BlockQ4K>,

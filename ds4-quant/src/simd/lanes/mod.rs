@@ -15,6 +15,8 @@ mod portable;
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Sub};
 
+use super::Isa;
+
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 pub(crate) use portable::Portable;
@@ -135,25 +137,15 @@ pub(crate) trait Work {
     fn run<L: Lanes>(self, lanes: L) -> Self::Out;
 }
 
-/// Which lanes to use: the best of this processor, or the specification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    /// The widest this processor has.
-    Best,
-    /// Plain arrays.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests compare with it"))]
-    Portable,
-}
-
-/// Run `work` on the lanes asked for. The result does not depend on the choice.
-pub(crate) fn run<W: Work>(width: Width, work: W) -> W::Out {
+/// Run `work` on the widest lanes of `isa`. The result does not depend on the choice.
+pub(crate) fn run<W: Work>(isa: Isa, work: W) -> W::Out {
     #[cfg(target_arch = "x86_64")]
-    if width == Width::Best
+    if isa != Isa::SCALAR
         && let Some(avx2) = Avx2::detect()
     {
         return avx2.run(work);
     }
-    let _ = width;
+    let _ = isa;
     work.run(Portable)
 }
 
@@ -243,14 +235,14 @@ mod tests {
             rows.into_iter().map(|row| row.map(quiet)).collect()
         };
         assert_eq!(
-            clean(run(Width::Best, Everything)),
-            clean(run(Width::Portable, Everything))
+            clean(run(Isa::best(), Everything)),
+            clean(run(Isa::SCALAR, Everything))
         );
     }
 
     #[test]
     fn portable_lanes_follow_their_definition() {
-        let rows = run(Width::Portable, Everything);
+        let rows = run(Isa::SCALAR, Everything);
         let row = |i: usize| rows[i].map(f32::from_bits);
         assert_eq!(
             row(9)[..5],
