@@ -5,7 +5,8 @@
 //! cargo run --release --example chat -- "PROMPT"          one answer, alone on standard output
 //! cargo run --release --example chat -- -m model.gguf -t 8 --temp 0.6 --think
 //! ```
-//! Ctrl-C stops an answer; Ctrl-D or an empty line's Ctrl-C ends the conversation. Reasoning, progress and speed go to standard error.
+//! Ctrl-C stops an answer; at the prompt, it or Ctrl-D ends the conversation. Reasoning, progress and speed go to standard
+//! error.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -150,7 +151,7 @@ impl Chat {
             ..ParseOptions::default()
         });
         let stops = self.engine.stops();
-        let (mut text, mut tokens) = (String::new(), 0);
+        let (mut text, mut tokens, mut reasoning) = (String::new(), 0, false);
         for piece in self
             .session
             .generate(&mut self.sampler, &stops)
@@ -159,13 +160,13 @@ impl Chat {
             let piece = piece?;
             tokens += usize::from(piece.token.is_some());
             text += &piece.text;
-            show(&parser.push(&piece.text))?;
+            show(&parser.push(&piece.text), &mut reasoning)?;
             if self.stopped.load(Ordering::Relaxed) {
                 break;
             }
         }
         let (rest, parsed) = parser.finish(Finish::Stop);
-        show(&rest)?;
+        show(&rest, &mut reasoning)?;
         println!();
         // The model's own text goes back into the next prompt as it was, so its tokens need not be computed again.
         self.messages.push(Message {
@@ -200,13 +201,21 @@ impl Chat {
     }
 }
 
-/// Content to standard output, reasoning to standard error.
-fn show(deltas: &[Delta]) -> std::io::Result<()> {
+/// Content and calls to standard output, reasoning to standard error.
+fn show(deltas: &[Delta], reasoning: &mut bool) -> std::io::Result<()> {
     for delta in deltas {
+        if let Delta::Reasoning(text) = delta {
+            *reasoning = true;
+            eprint!("{text}");
+            continue;
+        }
+        if std::mem::take(reasoning) {
+            eprintln!();
+        }
         match delta {
             Delta::Content(text) | Delta::Arguments { json: text, .. } => print!("{text}"),
-            Delta::Reasoning(text) => eprint!("{text}"),
             Delta::Call { name, .. } => print!("{name} "),
+            Delta::Reasoning(_) => {}
         }
     }
     std::io::stdout().flush()

@@ -5,8 +5,8 @@
 //! cargo run --example dump_graph -- model.gguf --json
 //! ```
 //! Two dumps of the same model are the same text, so a diff shows what a change did.
-#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -31,10 +31,11 @@ fn main() -> anyhow::Result<()> {
     let mut options = Options::default();
     options.fuse = !args.unfused;
     let engine = Engine::open(&args.model, options)?;
+    let mut out = std::io::stdout().lock();
     if args.json {
-        println!("{:#}", to_json(engine.graph(), engine.weights(), None));
+        writeln!(out, "{:#}", to_json(engine.graph(), engine.weights(), None))?;
     } else {
-        println!("{}", to_dot(engine.graph(), engine.weights()));
+        writeln!(out, "{}", to_dot(engine.graph(), engine.weights()))?;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 //! cargo run --example inspect -- model.gguf [more.gguf …] [--json]
 //! ```
 //! Without a file it shows the demo model. Nothing but the header is read, so a file of 87 GB takes milliseconds.
-#![expect(clippy::print_stdout, reason = "an example shows what it found")]
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -25,13 +25,14 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
+    let mut out = std::io::stdout().lock();
     for path in &args.files {
         let gguf = Gguf::open(path).with_context(|| path.display().to_string())?;
         let report = Report::of(&gguf);
         if args.json {
-            println!("{}", serde_json::to_string_pretty(&report.to_json())?);
+            writeln!(out, "{}", serde_json::to_string_pretty(&report.to_json())?)?;
         } else {
-            println!("{report}");
+            writeln!(out, "{report}")?;
         }
     }
     Ok(())
