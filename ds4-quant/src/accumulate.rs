@@ -54,19 +54,36 @@ pub(crate) struct SmallBlock {
     pub(crate) q: [i8; 32],
 }
 
-/// Σ q·x, exact.
-fn products(q: &[i8], x: &[i8]) -> i32 {
-    q.iter()
-        .zip(x)
-        .map(|(&q, &x)| i32::from(q) * i32::from(x))
-        .sum()
+/// `Σ q·x` of 16 bytes: exact, so an instruction set may bring its own form.
+pub(crate) trait Products {
+    fn sum(q: &[i8; 16], x: &[i8; 16]) -> i32;
+}
+
+/// [`Products`] in plain code.
+pub(crate) struct Plain;
+
+impl Products for Plain {
+    #[inline]
+    fn sum(q: &[i8; 16], x: &[i8; 16]) -> i32 {
+        q.iter()
+            .zip(x)
+            .map(|(&q, &x)| i32::from(q) * i32::from(x))
+            .sum()
+    }
 }
 
 /// `t` of one block of 256: x `[256]`, sums `[16]`. `with_min` is a property of the format.
-pub(crate) fn super_term(w: &SuperBlock, x: &[i8], sums: &[i16], with_min: bool) -> f32 {
+#[inline]
+pub(crate) fn super_term<P: Products>(
+    w: &SuperBlock,
+    x: &[i8],
+    sums: &[i16],
+    with_min: bool,
+) -> f32 {
     let (mut s, mut m) = (0i32, 0i32);
-    for (g, (q, x)) in w.q.chunks_exact(16).zip(x.chunks_exact(16)).enumerate() {
-        s += i32::from(w.scale[g]) * products(q, x);
+    let (q, x) = (w.q.as_chunks().0, x.as_chunks().0);
+    for (g, (q, x)) in q.iter().zip(x).enumerate() {
+        s += i32::from(w.scale[g]) * P::sum(q, x);
         m += i32::from(w.min[g]) * i32::from(sums[g]);
     }
     let t = w.d * s as f32;
@@ -78,11 +95,10 @@ pub(crate) fn super_term(w: &SuperBlock, x: &[i8], sums: &[i16], with_min: bool)
 }
 
 /// `t` of one block of 32: x `[32]`, sums `[2]`.
-pub(crate) fn small_term(w: &SmallBlock, x: &[i8], sums: &[i16]) -> f32 {
-    let halves = [
-        products(&w.q[..16], &x[..16]),
-        products(&w.q[16..], &x[16..]),
-    ];
+#[inline]
+pub(crate) fn small_term<P: Products>(w: &SmallBlock, x: &[i8], sums: &[i16]) -> f32 {
+    let (q, x) = (w.q.as_chunks().0, x.as_chunks().0);
+    let halves = [P::sum(&q[0], &x[0]), P::sum(&q[1], &x[1])];
     let all = (halves[0] + halves[1]) as f32;
     match w.scale {
         Scale::One(d) => d * all,
@@ -102,7 +118,7 @@ pub(crate) fn super_row(
 ) -> f32 {
     let mut acc = [0.0f32; SUPER_CHAINS];
     for (b, w) in blocks.enumerate() {
-        let t = super_term(
+        let t = super_term::<Plain>(
             &w,
             &x.codes[256 * b..][..256],
             &x.sums[16 * b..][..16],
@@ -118,7 +134,7 @@ pub(crate) fn super_row(
 pub(crate) fn small_row(blocks: impl Iterator<Item = SmallBlock>, x: QuantizedRow<'_>) -> f32 {
     let mut acc = [0.0f32; SMALL_CHAINS];
     for (b, w) in blocks.enumerate() {
-        let t = small_term(&w, &x.codes[32 * b..][..32], &x.sums[2 * b..][..2]);
+        let t = small_term::<Plain>(&w, &x.codes[32 * b..][..32], &x.sums[2 * b..][..2]);
         let acc = &mut acc[b % SMALL_CHAINS];
         *acc = x.scales[b].mul_add(t, *acc);
     }

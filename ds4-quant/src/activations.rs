@@ -13,9 +13,10 @@
 use std::sync::{Arc, OnceLock};
 
 use bytemuck::{Pod, Zeroable};
+use ds4_gguf::TensorType;
 use half::f16;
 
-use crate::{Error, Pool};
+use crate::{Error, Isa, Pool};
 
 /// How a product treats the activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -156,50 +157,92 @@ impl Activations {
 
     /// Row `row` in groups of 32; quantizes all rows on first use.
     pub(crate) fn q8_0(&self, row: usize) -> QuantizedRow<'_> {
-        self.quantize_q8_0(None).row(self.stored(row))
+        let make = || Quantized::new(&self.rows, Q8_0_GROUP, None);
+        self.rows.q8_0.get_or_init(make).row(self.stored(row))
     }
 
     /// Row `row` in groups of 256; quantizes all rows on first use.
     pub(crate) fn q8_k(&self, row: usize) -> QuantizedRow<'_> {
-        self.quantize_q8_k(None).row(self.stored(row))
+        let make = || Quantized::new(&self.rows, Q8_K_GROUP, None);
+        self.rows.q8_k.get_or_init(make).row(self.stored(row))
     }
 
-    pub(crate) fn quantize_q8_0(&self, pool: Option<&Pool>) -> &Quantized {
-        let rows = &self.rows;
-        rows.q8_0
-            .get_or_init(|| Quantized::new(rows, 32, pool, quantize_q8_0))
-    }
-
-    pub(crate) fn quantize_q8_k(&self, pool: Option<&Pool>) -> &Quantized {
-        let rows = &self.rows;
-        rows.q8_k
-            .get_or_init(|| Quantized::new(rows, 256, pool, quantize_q8_k))
+    /// Make the view that weights of a type meet, with all threads.
+    pub(crate) fn prepare(&self, ty: TensorType, pool: &Pool) {
+        let (view, group) = match ty.block_len() {
+            _ if self.precision() == Precision::Exact => return,
+            1 => return,
+            256 => (&self.rows.q8_k, Q8_K_GROUP),
+            _ => (&self.rows.q8_0, Q8_0_GROUP),
+        };
+        if view.get().is_none() {
+            // Made outside the lock: a thread that waits for the pool may be handed work that needs this view. If two
+            // were at it, they made the same.
+            let _ = view.set(Quantized::new(&self.rows, group, Some(pool)));
+        }
     }
 }
 
-/// Quantize one group: numbers in, codes out, the scale returned.
-type QuantizeGroup = fn(&[f32], &mut [i8]) -> f32;
+/// Numbers under one scale in the Q8_0 view.
+const Q8_0_GROUP: usize = 32;
+/// Numbers under one scale in the Q8_K view.
+const Q8_K_GROUP: usize = 256;
+
+/// Quantize one row: numbers in; codes, scales and sums of 16 codes out.
+pub(crate) type QuantizeRow = fn(&[f32], &mut [i8], &mut [f32], &mut [i16]);
+
+/// Where one row's results go.
+struct RowTask<'a> {
+    x: &'a [f32],
+    codes: &'a mut [i8],
+    scales: &'a mut [f32],
+    sums: &'a mut [i16],
+}
 
 impl Quantized {
     /// Quantize every row. `cols` is a multiple of `group`: the weights that ask for the view have such blocks.
-    fn new(rows: &Rows, group: usize, pool: Option<&Pool>, quantize: QuantizeGroup) -> Self {
-        let (n, cols) = (rows.rows * rows.cols, rows.cols);
+    fn new(rows: &Rows, group: usize, pool: Option<&Pool>) -> Self {
+        let isa = Isa::best();
+        let quantize = if group == Q8_K_GROUP {
+            isa.quantize_q8_k()
+        } else {
+            isa.quantize_q8_0()
+        };
+        let (n, cols) = (rows.x.len(), rows.cols);
         let mut codes = vec![Codes::zeroed(); n / 32];
         let mut scales = vec![0.0; n / group];
-        let _ = pool;
-        let bytes: &mut [i8] = bytemuck::cast_slice_mut(&mut codes);
-        for ((x, q), d) in rows
-            .x
-            .chunks_exact(group)
-            .zip(bytes.chunks_exact_mut(group))
-            .zip(&mut scales)
-        {
-            *d = quantize(x, q);
+        let mut sums = vec![0; n / 16];
+        match pool {
+            Some(pool) if rows.rows > 1 => {
+                let codes: &mut [i8] = bytemuck::cast_slice_mut(&mut codes);
+                let outputs = codes
+                    .chunks_exact_mut(cols)
+                    .zip(scales.chunks_exact_mut(cols / group))
+                    .zip(sums.chunks_exact_mut(cols / 16));
+                let mut tasks: Vec<_> = rows
+                    .x
+                    .chunks_exact(cols)
+                    .zip(outputs)
+                    .map(|(x, ((codes, scales), sums))| RowTask {
+                        x,
+                        codes,
+                        scales,
+                        sums,
+                    })
+                    .collect();
+                pool.for_chunks(&mut tasks, ROWS_PER_TASK, |_, tasks| {
+                    for t in tasks {
+                        quantize(t.x, t.codes, t.scales, t.sums);
+                    }
+                });
+            }
+            _ => quantize(
+                &rows.x,
+                bytemuck::cast_slice_mut(&mut codes),
+                &mut scales,
+                &mut sums,
+            ),
         }
-        let sums = bytes
-            .chunks_exact(16)
-            .map(|q| q.iter().map(|&q| i16::from(q)).sum())
-            .collect();
         Self {
             cols,
             group,
@@ -220,6 +263,39 @@ impl Quantized {
             scales: &self.scales[part(self.group)],
             sums: &self.sums[part(16)],
         }
+    }
+}
+
+/// Rows that one task quantizes: some 10 µs of work.
+const ROWS_PER_TASK: usize = 8;
+
+/// Rows of Q8_0, the specification.
+pub(crate) fn q8_0_row(x: &[f32], codes: &mut [i8], scales: &mut [f32], sums: &mut [i16]) {
+    quantize_groups(x, codes, scales, sums, 32, quantize_q8_0);
+}
+
+/// Rows of Q8_K, the specification.
+pub(crate) fn q8_k_row(x: &[f32], codes: &mut [i8], scales: &mut [f32], sums: &mut [i16]) {
+    quantize_groups(x, codes, scales, sums, 256, quantize_q8_k);
+}
+
+fn quantize_groups(
+    x: &[f32],
+    codes: &mut [i8],
+    scales: &mut [f32],
+    sums: &mut [i16],
+    group: usize,
+    quantize: fn(&[f32], &mut [i8]) -> f32,
+) {
+    for ((x, q), d) in x
+        .chunks_exact(group)
+        .zip(codes.chunks_exact_mut(group))
+        .zip(scales)
+    {
+        *d = quantize(x, q);
+    }
+    for (sum, q) in sums.iter_mut().zip(codes.chunks_exact(16)) {
+        *sum = q.iter().map(|&q| i16::from(q)).sum();
     }
 }
 

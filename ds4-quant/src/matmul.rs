@@ -44,16 +44,28 @@ pub fn matmul_with(isa: Isa, pool: &Pool, jobs: &mut [Job<'_>]) -> Result<(), Er
         check(job)?;
     }
     let mut tasks = Vec::new();
+    let mut work = 0usize;
     for job in jobs.iter_mut() {
+        work = work.saturating_add(job.y.len().saturating_mul(job.w.cols()));
+        job.x.prepare(job.w.ty(), pool);
         split(job, &mut tasks);
     }
-    pool.for_chunks(&mut tasks, 1, |_, task| {
-        for task in task {
+    // A small product is done before another thread is awake.
+    let together = if work < ALONE { tasks.len().max(1) } else { 1 };
+    pool.for_chunks(&mut tasks, together, |_, tasks| {
+        for task in tasks {
             isa.kernel(task.w.ty(), task.x.precision())(task.w, task.x, &mut task.y);
         }
     });
     Ok(())
 }
+
+/// Products of pairs below which a call stays on its thread: some 10 µs.
+const ALONE: usize = 1 << 18;
+/// Products of pairs a task should have: some 50 µs.
+const TASK: usize = 1 << 20;
+/// A task has a multiple of so many rows, which fill the tiles of every kernel.
+const TASK_ROWS: usize = 16;
 
 /// Some rows of one job: `y[t]` is their part of token t's results.
 struct Task<'a> {
@@ -85,15 +97,17 @@ fn check(job: &Job<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Cut a job into tasks of [`TASK_ROWS`] rows.
+/// Cut a job into tasks of some rows, by its shape alone.
 fn split<'t>(job: &'t mut Job<'_>, tasks: &mut Vec<Task<'t>>) {
     let (w, x) = (job.w, job.x);
     if x.rows() == 0 || w.rows() == 0 {
         return;
     }
+    let row_work = w.cols().saturating_mul(x.rows()).max(1);
+    let rows = (TASK / row_work).next_multiple_of(TASK_ROWS).max(TASK_ROWS);
     let first = tasks.len();
-    for from in (0..w.rows()).step_by(TASK_ROWS) {
-        let to = w.rows().min(from + TASK_ROWS);
+    for from in (0..w.rows()).step_by(rows) {
+        let to = w.rows().min(from + rows);
         tasks.push(Task {
             w: w.part(from, to),
             x,
@@ -101,11 +115,8 @@ fn split<'t>(job: &'t mut Job<'_>, tasks: &mut Vec<Task<'t>>) {
         });
     }
     for token in job.y.chunks_exact_mut(w.rows()) {
-        for (task, part) in tasks[first..].iter_mut().zip(token.chunks_mut(TASK_ROWS)) {
+        for (task, part) in tasks[first..].iter_mut().zip(token.chunks_mut(rows)) {
             task.y.push(part);
         }
     }
 }
-
-/// Rows of one task.
-const TASK_ROWS: usize = 64;

@@ -26,37 +26,58 @@ pub(crate) mod rocmfp6;
 pub(crate) mod rocmfp8;
 pub(crate) mod rocmi4;
 
-use crate::Codec;
-use packed::Packed;
+use ds4_gguf::TensorType;
 
-/// Every codec of this crate.
-pub(crate) static CODECS: &[&dyn Codec] = &[
-    &float::F32,
-    &float::F16,
-    &float::Bf16,
-    &Packed::<q4_0::BlockQ4_0>::CODEC,
-    &Packed::<q8_0::BlockQ8_0>::CODEC,
-    &Packed::<q2_k::BlockQ2K>::CODEC,
-    &Packed::<q3_k::BlockQ3K>::CODEC,
-    &Packed::<q4_k::BlockQ4K>::CODEC,
-    &Packed::<q5_k::BlockQ5K>::CODEC,
-    &Packed::<q6_k::BlockQ6K>::CODEC,
-    &Packed::<iq2_xxs::BlockIq2Xxs>::CODEC,
-    &Packed::<iq2_xs::BlockIq2Xs>::CODEC,
-    &Packed::<iq2_s::BlockIq2S>::CODEC,
-    &Packed::<iq3_xxs::BlockIq3Xxs>::CODEC,
-    &Packed::<iq3_s::BlockIq3S>::CODEC,
-    &Packed::<iq4_nl::BlockIq4Nl>::CODEC,
-    &Packed::<iq4_xs::BlockIq4Xs>::CODEC,
-    &Packed::<mxfp4::BlockMxfp4>::CODEC,
-    &Packed::<nvfp4::BlockNvfp4>::CODEC,
-    &Packed::<rocmfp2::BlockS40>::CODEC,
-    &Packed::<rocmfp2::BlockTwoScale>::CODEC,
-    &Packed::<rocmfp2::BlockAffine>::CODEC,
-    &Packed::<rocmfp3::BlockRocmFp3>::CODEC,
-    &Packed::<rocmfp4::BlockRocmFp4>::CODEC,
-    &Packed::<rocmfp4::BlockRocmFp4Fast>::CODEC,
-    &Packed::<rocmfp6::BlockRocmFp6>::CODEC,
-    &Packed::<rocmfp8::BlockRocmFp8>::CODEC,
-    &Packed::<rocmi4::BlockRocmI4>::CODEC,
-];
+use crate::Codec;
+use crate::accumulate::Products;
+use crate::simd::{Kernel, portable};
+use packed::{Block, Packed};
+
+/// The formats that are arrays of blocks.
+macro_rules! packed_formats {
+    ($($block:ty,)+) => {
+        /// Every codec of this crate.
+        pub(crate) static CODECS: &[&dyn Codec] = &[
+            &float::F32,
+            &float::F16,
+            &float::Bf16,
+            $(&Packed::<$block>::CODEC,)+
+        ];
+
+        /// The kernel that any format and any processor has; `None` for types that are not blocks.
+        pub(crate) fn portable_kernel<P: Products>(ty: TensorType) -> Option<Kernel> {
+            Some(match ty {
+                $(<$block as Block>::TY => portable::rows::<$block, P>,)+
+                _ => return None,
+            })
+        }
+    };
+}
+
+packed_formats! {
+    q4_0::BlockQ4_0,
+    q8_0::BlockQ8_0,
+    q2_k::BlockQ2K,
+    q3_k::BlockQ3K,
+    q4_k::BlockQ4K,
+    q5_k::BlockQ5K,
+    q6_k::BlockQ6K,
+    iq2_xxs::BlockIq2Xxs,
+    iq2_xs::BlockIq2Xs,
+    iq2_s::BlockIq2S,
+    iq3_xxs::BlockIq3Xxs,
+    iq3_s::BlockIq3S,
+    iq4_nl::BlockIq4Nl,
+    iq4_xs::BlockIq4Xs,
+    mxfp4::BlockMxfp4,
+    nvfp4::BlockNvfp4,
+    rocmfp2::BlockS40,
+    rocmfp2::BlockTwoScale,
+    rocmfp2::BlockAffine,
+    rocmfp3::BlockRocmFp3,
+    rocmfp4::BlockRocmFp4,
+    rocmfp4::BlockRocmFp4Fast,
+    rocmfp6::BlockRocmFp6,
+    rocmfp8::BlockRocmFp8,
+    rocmi4::BlockRocmI4,
+}

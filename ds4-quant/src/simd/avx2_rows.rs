@@ -55,7 +55,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> Option<f32> {
 pub(crate) fn floats(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
     let cols = w.cols();
     if !usable(cols) {
-        return super::scalar(w, x, y);
+        return super::pairs(w, x, y);
     }
     let tokens: Vec<&[f32]> = (0..y.len()).map(|t| x.row(t)).collect();
     DECODED.with_borrow_mut(|decoded| {

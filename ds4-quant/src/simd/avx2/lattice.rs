@@ -51,7 +51,7 @@ static IQ3_XXS: [i32; 256] = raised!(i32, codebook::IQ3_XXS, IQ3_XXS_OFFSET);
 static IQ3_S: [i32; 512] = raised!(i32, codebook::IQ3_S, IQ3_S_OFFSET);
 
 /// Sign bytes for 256 weights. Register `half[i]` holds the same 16 bytes twice: those of weights 128i..128i+128.
-pub(super) struct Signs {
+pub(in crate::simd) struct Signs {
     half: [__m256i; 2],
 }
 

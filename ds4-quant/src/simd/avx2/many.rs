@@ -1,10 +1,7 @@
-//! Many rows of activations: eight matrix rows are expanded once into a tile, then meet every row of activations.
+//! Many rows of activations: tiles of eight matrix rows for [`crate::simd::tile`].
 //!
-//! ```text
-//! tile   8 matrix rows × 256 weights; register s holds weights 4s..4s+4 of each row, so lane = matrix row
-//! slab   the tiles of 1024 columns, ≈ 11 KB: stays in the first-level cache while the activations pass by
-//! ```
-//! With lane = row there are no sums across lanes; four bytes of activations are broadcast to all of them.
+//! Register s of a tile holds weights 4s..4s+4 of each of its rows, so lane = matrix row: there are no sums across
+//! lanes, and four bytes of activations are broadcast to all of them.
 
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -12,132 +9,13 @@ use std::marker::PhantomData;
 use super::few::{padded, pairs};
 use super::reg::{load, load_floats, store, store_floats, transpose};
 use super::{Correction, Scales, Small, Super};
-use crate::Matrix;
 use crate::accumulate::{SMALL_CHAINS, SUPER_CHAINS};
-use crate::activations::QuantizedRow;
+use crate::simd::tile::{Part, Tile};
 
 /// Matrix rows of a tile.
-const ROWS: usize = 8;
-/// Tiles of a slab.
-const SLAB: usize = 4;
+pub(in crate::simd) const ROWS: usize = 8;
 /// Rows of activations that share the loads of a tile.
 const COLUMNS: usize = 4;
-/// Rows of activations whose accumulators and codes stay in the second-level cache while a slab is in use.
-const BATCH: usize = 256;
-
-/// 256 weights of eight rows.
-pub(super) trait Tile: Copy {
-    /// The packed form.
-    type Block: super::Block;
-    /// Accumulators of a result.
-    const CHAINS: usize;
-    /// Weights that share a scale of the activations.
-    const GROUP: usize;
-
-    /// Nothing yet.
-    fn empty() -> Self;
-
-    /// Expand the 256 weights (fewer at the end of a row) in `rows`.
-    ///
-    /// # Safety
-    /// The processor has AVX2, FMA and F16C.
-    unsafe fn pack(&mut self, rows: [&[Self::Block]; ROWS]);
-
-    /// Add this tile, number `k` of its slab, to the results of some rows of activations.
-    ///
-    /// * `acc`: `[COLUMNS, CHAINS]` registers
-    ///
-    /// # Safety
-    /// The processor has AVX2, FMA and F16C.
-    unsafe fn add(&self, k: usize, x: &[Part<'_>; COLUMNS], acc: &mut [[f32; 8]]);
-}
-
-/// A slab's part of a row of activations.
-pub(super) struct Part<'x> {
-    codes: &'x [[i8; 16]],
-    sums: &'x [[i16; 2]],
-    scales: &'x [f32],
-}
-
-impl<'x> Part<'x> {
-    /// Slab `s` of a row that has a scale for each `group` weights.
-    fn new(x: QuantizedRow<'x>, s: usize, group: usize) -> Self {
-        let from = 256 * SLAB * s;
-        let to = x.codes.len().min(from + 256 * SLAB);
-        Self {
-            codes: x.codes[from..to].as_chunks().0,
-            sums: x.sums[from / 16..to / 16].as_chunks().0,
-            scales: &x.scales[from / group..to / group],
-        }
-    }
-}
-
-/// Any number of rows of activations with a matrix.
-///
-/// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn rows<'x, T: Tile>(
-    w: Matrix<'_>,
-    x: impl Fn(usize) -> QuantizedRow<'x>,
-    y: &mut [&mut [f32]],
-) {
-    let blocks: &[T::Block] = bytemuck::cast_slice(w.bytes());
-    let n = w.cols() / <T::Block as super::Block>::LEN;
-    let per_tile = 256 / <T::Block as super::Block>::LEN;
-    let per_tile = per_tile.max(1);
-    let mut slab = [T::empty(); SLAB];
-    // The last rows of activations are repeated to fill their registers; what comes of it is not used.
-    let mut acc = vec![[0.0; 8]; BATCH.min(y.len().next_multiple_of(COLUMNS)) * T::CHAINS];
-    for (batch, y) in y.chunks_mut(BATCH).enumerate() {
-        let tokens = y.len();
-        for first in (0..w.rows()).step_by(ROWS) {
-            let have = ROWS.min(w.rows() - first);
-            acc.fill([0.0; 8]);
-            for (s, from) in (0..n).step_by(SLAB * per_tile).enumerate() {
-                let tiles = (n - from).div_ceil(per_tile).min(SLAB);
-                for (k, tile) in slab[..tiles].iter_mut().enumerate() {
-                    let from = from + k * per_tile;
-                    let to = n.min(from + per_tile);
-                    let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][from..to];
-                    // SAFETY: this function is compiled for, and called with, the same features.
-                    unsafe { tile.pack(std::array::from_fn(row)) };
-                }
-                for c in (0..tokens).step_by(COLUMNS) {
-                    let token = |i: usize| batch * BATCH + (c + i).min(tokens - 1);
-                    let part = |i| Part::new(x(token(i)), s, T::GROUP);
-                    let x = [part(0), part(1), part(2), part(3)];
-                    let acc = &mut acc[c * T::CHAINS..];
-                    for (k, tile) in slab[..tiles].iter().enumerate() {
-                        // SAFETY: as above.
-                        unsafe { tile.add(k, &x, acc) };
-                    }
-                }
-            }
-            for (acc, y) in acc.chunks_exact(T::CHAINS).zip(y.iter_mut()) {
-                y[first..][..have].copy_from_slice(&fold(acc)[..have]);
-            }
-        }
-    }
-}
-
-/// The accumulators of eight results, summed by halves.
-#[target_feature(enable = "avx2")]
-fn fold(acc: &[[f32; 8]]) -> [f32; 8] {
-    let mut v = [_mm256_setzero_ps(); SMALL_CHAINS];
-    for (v, acc) in v.iter_mut().zip(acc) {
-        *v = load_floats(acc);
-    }
-    let mut n = acc.len();
-    while n > 1 {
-        n /= 2;
-        for l in 0..n {
-            v[l] = _mm256_add_ps(v[l], v[l + n]);
-        }
-    }
-    let mut sum = [0.0; 8];
-    store_floats(&mut sum, v[0]);
-    sum
-}
 
 /// Chunk `c` of eight rows to registers 8c..8c+8 of a tile.
 #[inline]
@@ -181,21 +59,21 @@ macro_rules! four_steps {
 /// A tile of 256-weight blocks.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(super) struct SuperTile<B> {
-    codes: [[u8; 32]; 64],
+pub(in crate::simd) struct SuperTile<B> {
+    pub(in crate::simd) codes: [[u8; 32]; 64],
     /// The scale of group g as two equal words a row.
-    scale: [[u8; 32]; 16],
+    pub(in crate::simd) scale: [[u8; 32]; 16],
     /// The minima of groups 2l and 2l + 1 as two words a row.
-    min: [[u8; 32]; 8],
-    d: [f32; 8],
-    dmin: [f32; 8],
+    pub(in crate::simd) min: [[u8; 32]; 8],
+    pub(in crate::simd) d: [f32; 8],
+    pub(in crate::simd) dmin: [f32; 8],
     format: PhantomData<B>,
 }
 
 /// Which group of 16 weights each lane of the two halves of [`super::Parts::scale`] belongs to, words doubled.
 const SCALE_ORDER: [[usize; 8]; 2] = [[0, 2, 4, 6, 1, 3, 5, 7], [8, 10, 12, 14, 9, 11, 13, 15]];
 
-impl<B: Super> Tile for SuperTile<B> {
+impl<B: Super> Tile<ROWS, COLUMNS> for SuperTile<B> {
     type Block = B;
     const CHAINS: usize = SUPER_CHAINS;
     const GROUP: usize = 256;
@@ -302,18 +180,18 @@ impl<B: Super> Tile for SuperTile<B> {
 /// A tile of 32-weight blocks.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(super) struct SmallTile<B> {
-    codes: [[u8; 32]; 64],
+pub(in crate::simd) struct SmallTile<B> {
+    pub(in crate::simd) codes: [[u8; 32]; 64],
     /// Scales of block b, or of its first half.
-    d: [[f32; 8]; 8],
+    pub(in crate::simd) d: [[f32; 8]; 8],
     /// Scales of the second half of block b, or its offset.
-    d1: [[f32; 8]; 8],
+    pub(in crate::simd) d1: [[f32; 8]; 8],
     /// 32-weight blocks in this tile.
-    blocks: usize,
+    pub(in crate::simd) blocks: usize,
     format: PhantomData<B>,
 }
 
-impl<B: Small> Tile for SmallTile<B> {
+impl<B: Small> Tile<ROWS, COLUMNS> for SmallTile<B> {
     type Block = B;
     const CHAINS: usize = SMALL_CHAINS;
     const GROUP: usize = 32;
