@@ -41,6 +41,7 @@ mod matmul;
 mod matrix;
 mod measure;
 mod pool;
+pub mod recipe;
 mod rows;
 mod search;
 mod simd;

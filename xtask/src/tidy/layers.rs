@@ -29,7 +29,15 @@ pub(crate) const LAYERS: [Layer; 8] = [
     Layer {
         name: "ds4-quant",
         ours: &["ds4-gguf"],
-        outside: &["bytemuck", "half", "rayon", "thiserror"],
+        outside: &[
+            "bytemuck",
+            "globset",
+            "half",
+            "rayon",
+            "serde",
+            "thiserror",
+            "toml",
+        ],
     },
     Layer {
         name: "ds4-hip",
