@@ -41,6 +41,7 @@ mod gguf;
 #[cfg(feature = "mmap")]
 mod map;
 mod metadata;
+mod new_file;
 mod rocmfp2;
 mod shard;
 mod tensor;
@@ -55,6 +56,7 @@ pub use directory::Limits;
 pub use error::{Error, FileName, Malformed};
 pub use gguf::{Gguf, OpenOptions};
 pub use metadata::Metadata;
+pub use new_file::{NewFile, sync_folder};
 pub use rocmfp2::{DecidedBy, RocmFp2Decision, Statistics};
 pub use shard::Shard;
 pub use tensor::{Extent, Reason, Tensor, TensorInfo, Unsupported};

@@ -41,10 +41,12 @@ mod matmul;
 mod matrix;
 mod measure;
 mod pool;
+pub mod quantize;
 pub mod recipe;
 mod rows;
 mod search;
 mod simd;
+mod transcode;
 
 pub use activations::{Activations, Precision};
 pub use codec::{Codec, codec};
@@ -58,3 +60,4 @@ pub use measure::Difference;
 pub use pool::Pool;
 pub use rows::{row_scores, weighted_rows};
 pub use simd::{Isa, dot_f32};
+pub use transcode::{CLAMP, NonFinite};
