@@ -72,23 +72,22 @@ pub(crate) fn update(
     tensors: impl Iterator<Item = (TensorType, u64)> + Clone,
     importance: Option<&Importance<'_>>,
 ) {
-    // The planner names the layout of id 107 again if any tensor has it still.
-    let layouts: Vec<&str> = tensors
-        .clone()
-        .filter_map(|(ty, _)| ty.rocmfp2_layout())
-        .map(RocmFp2Layout::name)
-        .collect();
-    if !metadata
-        .find::<&str>(RocmFp2Layout::KEY)
-        .is_some_and(|named| layouts.contains(&named))
-    {
-        metadata.remove(RocmFp2Layout::KEY);
-    }
+    name_layout(metadata, tensors.clone().map(|(ty, _)| ty));
     for (key, value) in changes(tensors, importance) {
         match value {
             Some(value) => drop(metadata.set(key, value)),
             None => drop(metadata.remove(key)),
         }
+    }
+}
+
+/// Take out the name of a layout of id 107 that no tensor has any more; the planner names the one that is left.
+pub(crate) fn name_layout(metadata: &mut Metadata, mut types: impl Iterator<Item = TensorType>) {
+    let named = metadata
+        .find::<&str>(RocmFp2Layout::KEY)
+        .and_then(RocmFp2Layout::from_name);
+    if !types.any(|ty| ty.rocmfp2_layout().is_some() && ty.rocmfp2_layout() == named) {
+        metadata.remove(RocmFp2Layout::KEY);
     }
 }
 

@@ -10,6 +10,7 @@
 //! layers = "37-42"                         # optional; also "7", "40-", "first 3", "last 6", and lists of them
 //! role = "routed experts"                  # optional: a `Role`
 //! tensor = "blk.*.ffn_{gate,up}_exps.*"    # optional: a glob on the whole name
+//! from = ["MXFP4", "Q8_0"]                 # optional: types that the tensor may have now
 //! type = "Q4_K"                            # ggml's name of a type, or "keep"
 //! ```
 //! What a rule asks for is not always possible. In this order:
@@ -33,12 +34,13 @@ pub use parse::RecipeError;
 pub use role::Role;
 
 /// The named recipes and their rules.
-const NAMED: [(&str, &str); 5] = [
+const NAMED: [(&str, &str); 6] = [
     ("native", include_str!("native.toml")),
     ("strix", include_str!("strix.toml")),
     ("q4k", include_str!("q4k.toml")),
     ("q8", include_str!("q8.toml")),
     ("f16", include_str!("f16.toml")),
+    ("q2k-down", include_str!("q2k-down.toml")),
 ];
 
 /// Which type each tensor of a model gets.
@@ -74,6 +76,7 @@ struct Rule {
     tensor: Option<GlobMatcher>,
     role: Option<Role>,
     layers: Option<Layers>,
+    from: Option<Vec<TensorType>>,
     want: Want,
 }
 
@@ -125,6 +128,7 @@ impl Recipe {
     /// | `q4k` | Q4_K | Q4_K | Q8_0 | F16 |
     /// | `q8` | Q8_0 | Q8_0 | Q8_0 | Q8_0, the rest F16 |
     /// | `f16` | F16 | F16 | F16 | F16 |
+    /// | `q2k-down` | as it is | Q2_K where MXFP4 or IQ3_XXS | as it is | as it is |
     ///
     /// # Errors
     /// [`RecipeError::Name`] for another name.
@@ -173,7 +177,11 @@ impl Recipe {
         if crate::codec(source).is_none() {
             return decided(source, Because::NotWeights);
         }
-        let Some(rule) = self.rules.iter().find(|rule| rule.matches(name, layers)) else {
+        let Some(rule) = self
+            .rules
+            .iter()
+            .find(|rule| rule.matches(name, source, layers))
+        else {
             return decided(source, Because::NoRule);
         };
         let Want::Type(wanted) = rule.want else {
@@ -197,8 +205,9 @@ impl Recipe {
 }
 
 impl Rule {
-    fn matches(&self, name: &str, layers: Option<u64>) -> bool {
+    fn matches(&self, name: &str, source: TensorType, layers: Option<u64>) -> bool {
         self.role.is_none_or(|role| role == Role::of(name, layers))
+            && self.from.as_ref().is_none_or(|from| from.contains(&source))
             && self.tensor.as_ref().is_none_or(|glob| glob.is_match(name))
             && self.layers.as_ref().is_none_or(|wanted| {
                 layers::layer_of(name).is_some_and(|layer| wanted.contain(layer, layers))
@@ -303,6 +312,22 @@ mod tests {
             assert_eq!((norm.ty, norm.because), (F32, Because::Vector));
             let table = recipe.decide("blk.0.ffn_gate_tid2eid.weight", &dims(&[6, 9]), I32, None);
             assert_eq!((table.ty, table.because), (I32, Because::NotWeights));
+        }
+    }
+
+    #[test]
+    fn a_rule_may_ask_what_the_tensor_is_now() {
+        use TensorType::*;
+        let recipe = Recipe::named("q2k-down").unwrap();
+        for (name, from, to) in [
+            ("blk.3.ffn_down_exps.weight", Mxfp4, Q2K),
+            ("blk.3.ffn_down_exps.weight", Iq3Xxs, Q2K),
+            ("blk.3.ffn_down_exps.weight", Q4K, Q4K),
+            ("blk.3.ffn_up_exps.weight", Mxfp4, Mxfp4),
+            ("blk.43.ffn_down_exps.weight", Mxfp4, Mxfp4),
+        ] {
+            let decided = recipe.decide(name, &dims(&[512, 64]), from, Some(43));
+            assert_eq!(decided.ty, to, "{name} of {from}");
         }
     }
 

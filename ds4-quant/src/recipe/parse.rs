@@ -63,6 +63,7 @@ struct Entry {
     tensor: Option<Spanned<String>>,
     role: Option<Spanned<String>>,
     layers: Option<Spanned<String>>,
+    from: Option<Vec<Spanned<String>>>,
     #[serde(rename = "type")]
     ty: Spanned<String>,
 }
@@ -122,7 +123,14 @@ fn rule(entry: Entry, line: &impl Fn(usize) -> usize) -> Result<Rule, RecipeErro
                 message: message.into(),
             })
     });
+    let from = entry.from.map(|types| {
+        types
+            .iter()
+            .map(|ty| named_type(ty.get_ref(), at(ty)))
+            .collect::<Result<Vec<_>, _>>()
+    });
     Ok(Rule {
+        from: from.transpose()?,
         tensor: tensor.transpose()?,
         role: role.transpose()?,
         layers: layers.transpose()?,
@@ -130,14 +138,18 @@ fn rule(entry: Entry, line: &impl Fn(usize) -> usize) -> Result<Rule, RecipeErro
     })
 }
 
+fn named_type(name: &str, line: usize) -> Result<TensorType, RecipeError> {
+    name.parse().map_err(|_| RecipeError::Type {
+        line,
+        ty: name.into(),
+    })
+}
+
 fn want(name: &str, line: usize) -> Result<Want, RecipeError> {
     if name == "keep" {
         return Ok(Want::Keep);
     }
-    let ty: TensorType = name.parse().map_err(|_| RecipeError::Type {
-        line,
-        ty: name.into(),
-    })?;
+    let ty = named_type(name, line)?;
     if crate::encode::encoder(ty).is_none() {
         return Err(RecipeError::NoEncoder { line, ty });
     }
@@ -164,6 +176,7 @@ mod tests {
             ),
             ("[[rule]]\nlayers = \"9-2\"\ntype = \"Q8_0\"\n", 2, "9-2"),
             ("[[rule]]\ntype = \"Q9_0\"\n", 2, "`Q9_0`"),
+            ("[[rule]]\ntype = \"F16\"\nfrom = [\n\"Q9_0\"]", 4, "`Q9_0`"),
             ("[[rule]]\n\ntype = \"Q8_K\"\n", 3, "Q8_K"),
             ("\n\nbase = \"mine\"\n", 3, "native, strix"),
         ] {

@@ -5,10 +5,10 @@ use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Value, Writer};
 use ds4_quant::{Imatrix, Pool, codec, encode_rows};
 
 /// A tensor: name, shape, and its weights by index.
-pub type Tensor<'a> = (&'a str, &'a [u64], &'a dyn Fn(usize) -> f32);
+pub(crate) type Tensor<'a> = (&'a str, &'a [u64], &'a dyn Fn(usize) -> f32);
 
 /// Weights that look like a model's, always the same.
-pub fn weight(i: usize) -> f32 {
+pub(crate) fn weight(i: usize) -> f32 {
     let noise = |salt: u64| {
         let x = (i as u64 + 1)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -20,7 +20,7 @@ pub fn weight(i: usize) -> f32 {
 }
 
 /// An F32 model of these tensors.
-pub fn with(tensors: &[Tensor<'_>]) -> Gguf {
+pub(crate) fn with(tensors: &[Tensor<'_>]) -> Gguf {
     Gguf::from_vec(packed(
         &tensors
             .iter()
@@ -32,7 +32,7 @@ pub fn with(tensors: &[Tensor<'_>]) -> Gguf {
 }
 
 /// The bytes of a model of these tensors, each of its type, with more keys.
-pub fn packed(
+pub(crate) fn packed(
     tensors: &[(&str, &[u64], TensorType, &dyn Fn(usize) -> f32)],
     keys: &[(&str, Value)],
 ) -> Vec<u8> {
@@ -74,7 +74,7 @@ pub fn packed(
 }
 
 /// Two layers of everything that a recipe tells apart.
-pub fn source() -> Gguf {
+pub(crate) fn source() -> Gguf {
     with(&[
         ("token_embd.weight", &[256, 40], &weight),
         ("output_norm.weight", &[256], &|_| 1.0),
@@ -85,10 +85,10 @@ pub fn source() -> Gguf {
         ("blk.0.attn_q_b.weight", &[32, 64], &|i| weight(i + 11)),
         ("blk.0.attn_sinks.weight", &[4], &weight),
         ("blk.0.ffn_gate_inp.weight", &[256, 3], &weight),
-        ("blk.0.ffn_gate_exps.weight", &[256, 64, 3], &|i| {
+        ("blk.0.ffn_gate_exps.weight", &[256, 256, 3], &|i| {
             weight(i + 12)
         }),
-        ("blk.0.ffn_up_exps.weight", &[256, 64, 3], &|i| {
+        ("blk.0.ffn_up_exps.weight", &[256, 256, 3], &|i| {
             weight(i + 13)
         }),
         ("blk.0.ffn_down_exps.weight", &[256, 256, 3], &|i| {
@@ -101,7 +101,7 @@ pub fn source() -> Gguf {
 }
 
 /// Importance for every matrix of `model`, different for each expert and column, as an older file has it.
-pub fn imatrix(model: &Gguf) -> Imatrix {
+pub(crate) fn imatrix(model: &Gguf) -> Imatrix {
     let matrices: Vec<_> = model
         .tensors()
         .iter()
@@ -125,7 +125,7 @@ pub fn imatrix(model: &Gguf) -> Imatrix {
 }
 
 /// The weights of a tensor.
-pub fn floats(model: &Gguf, name: &str) -> Vec<f32> {
+pub(crate) fn floats(model: &Gguf, name: &str) -> Vec<f32> {
     let tensor = model.tensor(name).unwrap();
     let mut x = vec![0.0; tensor.info.dims.elements() as usize];
     codec(tensor.info.ty)

@@ -31,6 +31,7 @@ pub(crate) const LAYERS: [Layer; 8] = [
         ours: &["ds4-gguf"],
         outside: &[
             "bytemuck",
+            "crc32fast",
             "globset",
             "half",
             "rayon",
