@@ -47,6 +47,13 @@ pub enum QuantizeError {
         reason: Box<str>,
     },
 
+    /// The source cannot give its rows.
+    #[error("tensor `{tensor}`: {source}")]
+    Source {
+        tensor: Box<str>,
+        source: super::SourceError,
+    },
+
     /// A weight that is no number.
     #[error(
         "tensor `{tensor}`: weight {index} is {value}; --allow-nonfinite makes NaN 0 and clamps the rest to ±65504"

@@ -1,4 +1,4 @@
-//! GGUF → GGUF: every tensor to the type that a recipe gives it.
+//! Tensors of a [`Source`], an open GGUF for one → GGUF: each to the type that a recipe gives it.
 //!
 //! [`Quantize::new`] decides everything that can be decided without reading weights: types, the exact size of the
 //! result, what the importance matrix lacks. [`Quantize::write`] then streams chunk by chunk of rows; no tensor is ever
@@ -7,19 +7,21 @@
 
 mod error;
 pub(crate) mod metadata;
+mod source;
 
 use std::fmt;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ds4_gguf::{Gguf, NewFile, Plan, TensorInfo, TensorType, Writer};
+use ds4_gguf::{NewFile, Plan, TensorInfo, TensorType, Writer};
 
 use crate::recipe::{Because, Recipe, demands_importance};
 use crate::transcode::{Shape, Transcode, importance};
 use crate::{Difference, Imatrix, NonFinite, Pool};
 
 pub use error::QuantizeError;
+pub use source::{Source, SourceError};
 
 /// Bytes of a source that are taken through at a time.
 const CHUNK: usize = 4 << 20;
@@ -127,7 +129,7 @@ impl fmt::Display for Changed {
 /// ```
 #[derive(Debug)]
 pub struct Quantize<'a> {
-    source: &'a Gguf,
+    source: &'a dyn Source,
     importance: Option<Importance<'a>>,
     plan: Plan,
     file_bytes: u64,
@@ -141,16 +143,12 @@ impl<'a> Quantize<'a> {
     /// [`QuantizeError::Unsupported`] when a tensor's type has no known size, [`QuantizeError::Importance`] when the
     /// matrix has an entry of the wrong size, [`QuantizeError::Gguf`] when the result cannot be a GGUF.
     pub fn new(
-        source: &'a Gguf,
+        source: &'a dyn Source,
         recipe: &Recipe,
         importance: Option<Importance<'a>>,
     ) -> Result<Self, QuantizeError> {
-        if let Some(unsupported) = source.unsupported_tensors().first() {
-            return Err(QuantizeError::Unsupported {
-                tensor: unsupported.name.into(),
-                id: unsupported.id,
-                reason: unsupported.reason.to_string().into(),
-            });
+        if let Some((tensor, id, reason)) = source.unsupported() {
+            return Err(QuantizeError::Unsupported { tensor, id, reason });
         }
         let layers = layers(source);
         let decided: Vec<(&TensorInfo, crate::recipe::Decision)> = source
@@ -299,21 +297,24 @@ impl<'a> Quantize<'a> {
             }
         };
         for (index, planned) in self.tensors.iter().enumerate() {
-            let tensor = self.source.tensor_at(index);
             let name = &planned.info.name;
             advance(name, 0)?;
-            if planned.is_copied() {
-                for chunk in tensor.bytes.chunks(CHUNK) {
+            if planned.is_copied() && (self.source.is_trusted() || !is_float(planned.from)) {
+                self.each_chunk(index, planned, |_, chunk| {
                     writer.write(chunk)?;
-                    advance(name, chunk.len())?;
-                }
+                    advance(name, chunk.len())
+                })?;
                 report.copied += 1;
                 continue;
             }
-            let error = self.convert(pool, nonfinite, tensor, planned, |blocks, bytes| {
+            let error = self.convert(pool, nonfinite, index, planned, |blocks, bytes| {
                 writer.write(blocks)?;
                 advance(name, bytes)
             })?;
+            if planned.is_copied() {
+                report.copied += 1;
+                continue;
+            }
             report.tensors.push(Changed {
                 name: name.clone(),
                 from: planned.from,
@@ -324,39 +325,71 @@ impl<'a> Quantize<'a> {
         Ok((writer.finish()?, report))
     }
 
+    /// Tensor `index` of the source in chunks of whole rows: `out` gets the first row's number, and the rows.
+    fn each_chunk(
+        &self,
+        index: usize,
+        planned: &Planned,
+        mut out: impl FnMut(usize, &[u8]) -> Result<(), QuantizeError>,
+    ) -> Result<(), QuantizeError> {
+        // The address space holds the tensor's rows: `shape` has looked at every tensor.
+        let rows = planned.info.dims.rows() as usize;
+        let row = (planned.bytes_before / planned.info.dims.rows()).max(1) as usize;
+        let mut buffer = Vec::new();
+        let mut first = 0;
+        while first < rows {
+            let end = rows.min(first + (CHUNK / row).max(1));
+            let chunk = self.source.rows(index, first..end, &mut buffer);
+            out(
+                first,
+                chunk.map_err(|source| QuantizeError::Source {
+                    tensor: planned.info.name.clone(),
+                    source,
+                })?,
+            )?;
+            first = end;
+        }
+        Ok(())
+    }
+
     /// One tensor, chunk by chunk: `out` gets the new blocks, and the bytes of the source they were.
     fn convert(
         &self,
         pool: &Pool,
         nonfinite: NonFinite,
-        tensor: ds4_gguf::Tensor<'_>,
+        index: usize,
         planned: &Planned,
         mut out: impl FnMut(&[u8], usize) -> Result<(), QuantizeError>,
     ) -> Result<Difference, QuantizeError> {
-        let codec = |source| QuantizeError::codec(&tensor.info.name, source);
+        let info = &self.source.tensors()[index];
+        let codec = |source| QuantizeError::codec(&info.name, source);
         let (from, to) = (planned.from, planned.info.ty);
-        let shape = shape(tensor.info)?;
-        let vectors = vectors(self.importance, tensor.info, to)?;
+        let shape = shape(info)?;
+        let vectors = vectors(self.importance, info, to)?;
         let transcode = Transcode::new(from, to, shape, vectors, nonfinite).map_err(codec)?;
         let [row_from, row_to] =
             [from, to].map(|ty| shape.cols / ty.block_len() * ty.block_bytes());
-        let rows = (CHUNK / row_from).max(1);
-        let mut blocks = vec![0; rows * row_to];
+        let mut blocks = Vec::new();
         let mut sum = Difference::default();
-        for (i, chunk) in tensor.bytes.chunks(rows * row_from).enumerate() {
-            let blocks = &mut blocks[..chunk.len() / row_from * row_to];
+        self.each_chunk(index, planned, |first, chunk| {
+            blocks.resize(chunk.len() / row_from * row_to, 0);
             let difference = transcode
-                .rows(pool, i * rows, chunk, blocks)
+                .rows(pool, first, chunk, &mut blocks)
                 .map_err(codec)?;
             sum.merge(&difference);
-            out(blocks, chunk.len())?;
-        }
+            out(&blocks, chunk.len())
+        })?;
         Ok(sum)
     }
 }
 
+/// Types whose values are numbers as they stand.
+fn is_float(ty: TensorType) -> bool {
+    matches!(ty, TensorType::F32 | TensorType::F16 | TensorType::Bf16)
+}
+
 /// Layers of the model, where its metadata say.
-pub(crate) fn layers(source: &Gguf) -> Option<u64> {
+pub(crate) fn layers(source: &dyn Source) -> Option<u64> {
     let architecture: &str = source.metadata().find("general.architecture")?;
     source
         .metadata()

@@ -157,6 +157,14 @@ impl Recipe {
         })
     }
 
+    /// These rules, and those of `other` for tensors that none of them matches. It has the name of `other`.
+    #[must_use]
+    pub fn before(mut self, other: &Self) -> Self {
+        self.rules.extend_from_slice(&other.rules);
+        self.name.clone_from(&other.name);
+        self
+    }
+
     /// Its name: one of [`Recipe::NAMES`], or `custom`.
     pub fn name(&self) -> &str {
         &self.name
