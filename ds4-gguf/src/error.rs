@@ -119,6 +119,14 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A change of metadata that makes no sense.
+    #[error("{}: {why}", quoted(text))]
+    Edit { text: Box<str>, why: Box<str> },
+
+    /// The caller asked to stop.
+    #[error("stopped")]
+    Stopped,
+
     /// The sink of a writer failed.
     #[error("cannot write the GGUF file")]
     Write(#[source] io::Error),

@@ -70,10 +70,11 @@ pub(crate) const LAYERS: [Layer; 8] = [
     },
     Layer {
         name: "ds4-cli",
-        ours: &["ds4-gguf", "ds4-model"],
+        ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
         outside: &[
             "anyhow",
             "clap",
+            "ctrlc",
             "indicatif",
             "rustyline",
             "serde",
