@@ -36,6 +36,7 @@
 pub mod arch;
 pub mod chat;
 pub mod config;
+pub mod convert;
 mod engine;
 mod error;
 pub mod exec;

@@ -113,12 +113,17 @@ impl Definition {
         let (tokens, kinds) = self.table()?;
         let mut vocab = Vocab::new(tokens.iter().map(|t| t.as_bytes()).collect(), pre);
         vocab.kinds = Some(kinds);
-        vocab.merges = self.model.merges.iter().filter_map(Merge::pair).collect();
+        vocab.merges = self.merges().collect();
         Tokenizer::new(&vocab)
     }
 
+    /// Pairs of entries, best first.
+    pub(super) fn merges(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.model.merges.iter().filter_map(Merge::pair)
+    }
+
     /// Entries and kinds by id; ids that nobody claims are empty.
-    fn table(&self) -> Result<(Vec<&str>, Vec<Kind>), Error> {
+    pub(super) fn table(&self) -> Result<(Vec<&str>, Vec<Kind>), Error> {
         let claims = || {
             let added = self
                 .added_tokens
@@ -156,7 +161,7 @@ impl Definition {
         Ok((tokens, kinds))
     }
 
-    fn pre(&self) -> Result<Pre, Error> {
+    pub(super) fn pre(&self) -> Result<Pre, Error> {
         let steps = match self.pre_tokenizer["pretokenizers"].as_array() {
             Some(steps) => steps.as_slice(),
             None => std::slice::from_ref(&self.pre_tokenizer),

@@ -22,6 +22,7 @@
 mod bytes;
 mod decode;
 mod error;
+mod export;
 mod gguf;
 mod hf;
 mod pattern;
@@ -31,6 +32,7 @@ mod vocab;
 
 pub use decode::StreamDecoder;
 pub use error::Error;
+pub(crate) use export::GgufKeys;
 pub use pattern::Pre;
 pub use segments::{Segment, Segments};
 pub use vocab::{Kind, Vocab};

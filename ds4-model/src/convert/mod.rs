@@ -1,0 +1,473 @@
+//! A Hugging Face checkpoint of DeepSeek-V4 → GGUF.
+//!
+//! [`Checkpoint::open`] reads what is small: `config.json`, `tokenizer.json`, `generation_config.json` and the chat template
+//! when they are there, and the directories of all safetensors files. It names everything that is missing or misshapen at
+//! once. The checkpoint is then a [`Source`] of rows for [`ds4_quant::quantize::Quantize`], which decides types by a
+//! recipe and streams the result, a few megabytes at a time, to a file that appears when it is whole.
+//!
+//! ```no_run
+//! use std::ops::ControlFlow;
+//! use ds4_model::convert::{Checkpoint, ConvertOptions};
+//! use ds4_quant::quantize::Quantize;
+//! use ds4_quant::recipe::Recipe;
+//! use ds4_quant::{NonFinite, Pool};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = ConvertOptions::default();
+//! let checkpoint = Checkpoint::open("DeepSeek-V4-Flash".as_ref(), &options)?;
+//! let recipe = options.dialect.recipe(&Recipe::named("q4k")?);
+//! let work = Quantize::new(&checkpoint, &recipe, None)?;
+//! println!("{} bytes", work.file_bytes());
+//! work.write(&Pool::new(0)?, NonFinite::Refuse, "flash.gguf".as_ref(), false, |_| ControlFlow::Continue(()))?;
+//! # Ok(()) }
+//! ```
+//!
+//! What a recipe sees as the type of a tensor is the exact form of its weights (see the table in `part.rs`): FP8 matrices
+//! are BF16 to it, FP4 experts MXFP4. A rule that keeps the routed experts keeps them without loss.
+
+mod error;
+mod names;
+mod part;
+mod safetensors;
+mod settings;
+mod shards;
+mod vocabulary;
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ds4_gguf::{Gguf, Metadata, Plan, TensorInfo, Writer};
+use ds4_quant::quantize::{Source, SourceError};
+use ds4_quant::recipe::Recipe;
+use serde_json::{Map, Value as Json};
+
+pub use error::{ConvertError, Problem, Shape};
+pub use safetensors::Dtype;
+
+use self::names::{From, Kind, Want};
+use self::part::{Form, GROUP, Part, TILE};
+use self::settings::Settings;
+use self::shards::{Place, Shards, read_json};
+use crate::config::Config;
+
+/// Problems after which looking for more is of no use.
+const MANY: usize = 1000;
+
+/// Which readers a file is made for. Both read either; they differ in what they expect to find.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// antirez/ds4: all sizes are in the metadata, and every tensor has the type that the recipe says.
+    #[default]
+    Ds4,
+    /// ggml-org/llama.cpp: the vocabulary counts itself; routers, the matrices of hyper-connections, position terms of
+    /// compressors and head weights of the indexer are F32 in every recipe.
+    LlamaCpp,
+}
+
+impl Dialect {
+    /// `recipe` with what the dialect insists on.
+    ///
+    /// # Panics
+    /// Never: the rules are part of this file.
+    pub fn recipe(self, recipe: &Recipe) -> Recipe {
+        const F32: &str = r#"
+            [[rule]]
+            tensor = "{blk.*.hc_*_fn,output_hc_fn,blk.*_ape,blk.*.ffn_gate_inp,blk.*.indexer.proj}.weight"
+            type = "F32"
+        "#;
+        match self {
+            Self::Ds4 => recipe.clone(),
+            Self::LlamaCpp => Recipe::from_toml(F32)
+                .expect("the rule is valid: a test reads it")
+                .before(recipe),
+        }
+    }
+}
+
+/// Choices made when a checkpoint is opened.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertOptions {
+    /// `general.name`; by default the name of the folder.
+    pub name: Option<String>,
+    /// Whose files the result is like.
+    pub dialect: Dialect,
+}
+
+/// An opened checkpoint: rows of every tensor that the result will have.
+#[derive(Debug)]
+pub struct Checkpoint {
+    shards: Shards,
+    metadata: Metadata,
+    infos: Vec<TensorInfo>,
+    /// For each tensor, its matrices, all of the same number of rows.
+    parts: Vec<Vec<Part>>,
+    unused: Vec<String>,
+}
+
+impl Checkpoint {
+    /// Open the checkpoint in `folder`.
+    ///
+    /// # Errors
+    /// [`ConvertError`]: see there. Tensors that are missing or wrong are all in one [`ConvertError::Tensors`].
+    pub fn open(folder: &Path, options: &ConvertOptions) -> Result<Self, ConvertError> {
+        let path = folder.join("config.json");
+        let json: Map<String, Json> = read_json(&path)?.ok_or_else(|| ConvertError::Io {
+            path: path.clone(),
+            source: std::io::ErrorKind::NotFound.into(),
+        })?;
+        let settings = Settings::new(&json);
+        let tied = settings.tied();
+        let mut metadata = Metadata::new();
+        metadata.set("general.architecture", "deepseek4");
+        metadata.set("general.name", name(folder, options));
+        metadata.set("general.type", "model");
+        // Where the number that says how it is quantized will be.
+        metadata.set("general.file_type", 0u32);
+        settings
+            .write(&mut metadata)
+            .map_err(|fields| ConvertError::Settings {
+                path: path.clone(),
+                fields,
+            })?;
+        let config = config(&metadata, &path)?;
+        vocabulary::write(folder, &json, config.vocab, &mut metadata)?;
+        if options.dialect == Dialect::LlamaCpp {
+            metadata.remove("deepseek4.vocab_size");
+        }
+        let shards = Shards::open(folder)?;
+        let mut found = Found {
+            shards: &shards,
+            used: HashSet::new(),
+            problems: Vec::new(),
+        };
+        let mut plan = Plan::new(metadata.clone())?;
+        let mut parts = Vec::new();
+        for want in names::wanted(&config, tied) {
+            let Some(of_tensor) = found.parts(&want, config.experts) else {
+                if found.problems.len() > MANY {
+                    break;
+                }
+                continue;
+            };
+            let ty = of_tensor[0].form.ty();
+            plan.add(&want.name, &dims(&want, of_tensor.len()), ty)?;
+            parts.push(of_tensor);
+        }
+        if !found.problems.is_empty() {
+            return Err(ConvertError::Tensors {
+                folder: folder.to_owned(),
+                problems: found.problems,
+            });
+        }
+        let used: HashSet<&str> = found.used.iter().map(|p| &*shards.entry(*p).name).collect();
+        let mut unused: Vec<String> = shards
+            .names()
+            .filter(|name| !used.contains(name) && !names::is_beyond_trunk(name, config.layers))
+            .map(str::to_owned)
+            .collect();
+        unused.sort();
+        Ok(Self {
+            infos: plan.tensors().to_vec(),
+            metadata,
+            parts,
+            unused,
+            shards,
+        })
+    }
+
+    /// Tensors of the checkpoint that have no place in the result, drafters and layers beyond the trunk apart.
+    pub fn unused(&self) -> &[String] {
+        &self.unused
+    }
+}
+
+impl Source for Checkpoint {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn tensors(&self) -> &[TensorInfo] {
+        &self.infos
+    }
+
+    fn rows<'a>(
+        &'a self,
+        index: usize,
+        rows: Range<usize>,
+        buffer: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], SourceError> {
+        let parts = &self.parts[index];
+        let each = self.infos[index].dims.rows() as usize / parts.len();
+        buffer.clear();
+        let mut at = rows.start;
+        while at < rows.end {
+            let (part, first) = (at / each, at % each);
+            let last = each.min(first + (rows.end - at));
+            parts[part].rows(&self.shards, first..last, buffer)?;
+            at += last - first;
+        }
+        Ok(buffer)
+    }
+
+    fn is_trusted(&self) -> bool {
+        false
+    }
+}
+
+fn name(folder: &Path, options: &ConvertOptions) -> String {
+    let of_folder = || {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let name = folder.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    options.name.clone().unwrap_or_else(of_folder)
+}
+
+/// The configuration as the engine will read it: a file with nothing but these keys.
+fn config(metadata: &Metadata, path: &PathBuf) -> Result<Config, ConvertError> {
+    let header = Writer::new(Vec::new(), Plan::new(metadata.clone())?)?.finish()?;
+    Config::from_gguf(&Gguf::from_vec(header)?).map_err(|source| ConvertError::Config {
+        path: path.clone(),
+        source,
+    })
+}
+
+/// Extents as GGUF has them, fastest first.
+fn dims(want: &Want, parts: usize) -> Vec<u64> {
+    let [rows, cols] = [want.rows, want.cols].map(|n| n as u64);
+    match want.kind {
+        Kind::Vector => vec![cols],
+        Kind::Matrix | Kind::Table => vec![cols, rows],
+        Kind::Experts => vec![cols, rows, parts as u64],
+    }
+}
+
+/// The search for tensors.
+struct Found<'a> {
+    shards: &'a Shards,
+    used: HashSet<Place>,
+    problems: Vec<Problem>,
+}
+
+impl Found<'_> {
+    /// The matrices of a tensor; `None` with a problem noted.
+    fn parts(&mut self, want: &Want, experts: usize) -> Option<Vec<Part>> {
+        let before = self.problems.len();
+        let parts: Vec<Part> = match &want.from {
+            From::One(names) => vec![self.one(want, names)?],
+            From::Experts { stacked, each } => {
+                let (name, of, first) = stacked;
+                if let Some(place) = self.shards.find(std::slice::from_ref(name)) {
+                    let shape = [experts, *of, want.cols];
+                    let parts = (0..experts).map(|e| self.part(want, place, &shape, e, *first));
+                    parts.collect::<Option<_>>()?
+                } else {
+                    // Nobody wants to read of each of 256 experts that none is there.
+                    let parts = (0..experts).map_while(|e| {
+                        let names = names::expert(*each, e);
+                        (self.problems.len() < before + 8).then(|| self.one(want, &names))
+                    });
+                    let parts: Vec<Option<Part>> = parts.collect();
+                    parts.into_iter().collect::<Option<_>>()?
+                }
+            }
+        };
+        let ty = parts[0].form.ty();
+        for other in parts.iter().filter(|part| part.form.ty() != ty) {
+            self.problems.push(Problem::Mixed {
+                tensor: self.shards.entry(other.place).name.clone(),
+                found: other.form.ty(),
+                expected: ty,
+            });
+        }
+        (self.problems.len() == before).then_some(parts)
+    }
+
+    fn one(&mut self, want: &Want, names: &[String]) -> Option<Part> {
+        let Some(place) = self.shards.find(names) else {
+            self.problems.push(Problem::Missing {
+                name: want.name.as_str().into(),
+                tried: names.to_vec(),
+            });
+            return None;
+        };
+        match want.kind {
+            Kind::Vector => self.part(want, place, &[want.cols], 0, 0),
+            _ => self.part(want, place, &[want.rows, want.cols], 0, 0),
+        }
+    }
+
+    /// Matrix `index` of a tensor of this shape, without its first `before` rows.
+    fn part(
+        &mut self,
+        want: &Want,
+        place: Place,
+        shape: &[usize],
+        index: usize,
+        before: usize,
+    ) -> Option<Part> {
+        self.used.insert(place);
+        let of = match shape {
+            [_, of, _] => *of,
+            _ => want.rows,
+        };
+        let form = self.form(want, place, shape, (of, index, before))?;
+        Some(Part {
+            place,
+            first: index * of + before,
+            cols: want.cols,
+            form,
+        })
+    }
+
+    fn form(
+        &mut self,
+        want: &Want,
+        place: Place,
+        shape: &[usize],
+        (of, index, before): (usize, usize, usize),
+    ) -> Option<Form> {
+        let entry = self.shards.entry(place);
+        let kind = |expected| Problem::Dtype {
+            tensor: entry.name.clone(),
+            found: entry.spelled.clone(),
+            expected,
+        };
+        const FLOATS: &str = "F32, F16 or BF16";
+        const WEIGHTS: &str = "F32, F16, BF16, F8_E4M3 with scales, or F4, I8 or U8 with scales";
+        let Some(dtype) = entry.dtype else {
+            self.problems.push(kind(match want.kind {
+                Kind::Vector => FLOATS,
+                Kind::Table => "I32 or I64",
+                _ => WEIGHTS,
+            }));
+            return None;
+        };
+        // Two E2M1 numbers are one element of a byte; F4 counts them itself.
+        let packed = matches!(dtype, Dtype::I8 | Dtype::U8) && want.kind != Kind::Table;
+        let mut expected: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+        if let Some(last) = expected.last_mut().filter(|_| packed) {
+            *last /= 2;
+        }
+        let same = match want.kind {
+            // Vectors of one number may have no extent at all.
+            Kind::Vector => entry.shape.iter().product::<u64>() == want.cols as u64,
+            _ => entry.shape == expected,
+        };
+        if !same {
+            self.problems.push(Problem::Shape {
+                tensor: entry.name.clone(),
+                found: Shape(entry.shape.clone()),
+                expected: Shape(expected),
+            });
+            return None;
+        }
+        match (want.kind, dtype) {
+            (Kind::Table, Dtype::I32) => Some(Form::Integers { wide: false }),
+            (Kind::Table, Dtype::I64) => Some(Form::Integers { wide: true }),
+            (Kind::Table, _) => {
+                self.problems.push(kind("I32 or I64"));
+                None
+            }
+            (_, dtype) if part::floats(dtype).is_some() => part::floats(dtype).map(Form::Floats),
+            (Kind::Vector, _) => {
+                self.problems.push(kind(FLOATS));
+                None
+            }
+            (_, Dtype::F8E4m3) => {
+                let (high, wide) = (of.div_ceil(TILE), want.cols.div_ceil(TILE));
+                let mut shape: Vec<usize> = shape.to_vec();
+                if let [.., rows, cols] = &mut shape[..] {
+                    (*rows, *cols) = (high, wide);
+                }
+                let (scales, powers) = self.scales(place, dtype, &shape)?;
+                Some(Form::Tiles {
+                    scales,
+                    first: index * high,
+                    before,
+                    powers,
+                })
+            }
+            (_, Dtype::F4 | Dtype::I8 | Dtype::U8) if want.cols.is_multiple_of(GROUP) => {
+                let mut shape: Vec<usize> = shape.to_vec();
+                if let Some(cols) = shape.last_mut() {
+                    *cols /= GROUP;
+                }
+                let (scales, powers) = self.scales(place, dtype, &shape)?;
+                Some(Form::Groups { scales, powers })
+            }
+            _ => {
+                self.problems.push(kind(WEIGHTS));
+                None
+            }
+        }
+    }
+
+    /// The scales of a tensor, and whether they are powers of two.
+    fn scales(&mut self, of: Place, dtype: Dtype, shape: &[usize]) -> Option<(Place, bool)> {
+        let tensor = &self.shards.entry(of).name;
+        let tried = names::scales(tensor);
+        let Some(place) = self.shards.find(&tried) else {
+            self.problems.push(Problem::NoScales {
+                tensor: tensor.clone(),
+                dtype,
+                tried,
+            });
+            return None;
+        };
+        self.used.insert(place);
+        let entry = self.shards.entry(place);
+        let expected: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+        if entry.shape != expected {
+            self.problems.push(Problem::Shape {
+                tensor: entry.name.clone(),
+                found: Shape(entry.shape.clone()),
+                expected: Shape(expected),
+            });
+            return None;
+        }
+        match entry.dtype {
+            // Bytes are exponents: frameworks without the type store them so.
+            Some(Dtype::F8E8m0 | Dtype::U8) => Some((place, true)),
+            Some(Dtype::F32) => Some((place, false)),
+            _ => {
+                self.problems.push(Problem::Dtype {
+                    tensor: entry.name.clone(),
+                    found: entry.spelled.clone(),
+                    expected: "F8_E8M0, U8 or F32",
+                });
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ds4_gguf::{Dims, TensorType};
+
+    use super::*;
+
+    #[test]
+    fn llama_cpp_has_its_small_matrices_in_f32() {
+        let dims = Dims::new(&[64, 8]).unwrap();
+        let ty = |dialect: Dialect, name: &str| {
+            let recipe = dialect.recipe(&Recipe::named("native").unwrap());
+            recipe.decide(name, &dims, TensorType::Bf16, Some(43)).ty
+        };
+        for name in [
+            "blk.3.hc_attn_fn.weight",
+            "output_hc_fn.weight",
+            "blk.2.attn_compressor_ape.weight",
+            "blk.2.indexer_compressor_ape.weight",
+            "blk.2.ffn_gate_inp.weight",
+            "blk.2.indexer.proj.weight",
+        ] {
+            assert_eq!(ty(Dialect::LlamaCpp, name), TensorType::F32, "{name}");
+            assert_eq!(ty(Dialect::Ds4, name), TensorType::F16, "{name}");
+        }
+        let other = "blk.2.attn_q_a.weight";
+        assert_eq!(ty(Dialect::LlamaCpp, other), TensorType::Q8_0);
+    }
+}
