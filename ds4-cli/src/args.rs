@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Measure tokens a second of prompt and answer, on token ids without meaning.
     Bench(Bench),
+    /// Make a GGUF from a Hugging Face checkpoint.
+    Convert(Convert),
     /// Write a new file with every tensor in the type that a recipe gives it.
     Quantize(Quantize),
     /// Make tensors smaller, in a new file or in place.
@@ -105,6 +107,39 @@ pub(crate) struct Quantize {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) encoding: Encoding,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Convert {
+    /// The folder with config.json, tokenizer.json and the safetensors files.
+    pub(crate) folder: PathBuf,
+    /// The new file.
+    #[arg(required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
+    /// A named recipe (native, strix, q4k, q8, f16), or a file with rules. FP8 weights are BF16 to it, FP4 experts MXFP4,
+    /// and a rule with type "keep" keeps either without loss.
+    #[arg(short, long)]
+    pub(crate) recipe: String,
+    /// The name that the result says it has; by default that of the folder.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Which programs the file is made for.
+    #[arg(long, value_enum, default_value_t = Readers::Ds4)]
+    pub(crate) dialect: Readers,
+    /// With --dry-run: a JSON document.
+    #[arg(long, requires = "dry_run")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) encoding: Encoding,
+}
+
+/// Programs that read a file.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Readers {
+    /// antirez/ds4, and this one.
+    Ds4,
+    /// llama.cpp.
+    LlamaCpp,
 }
 
 #[derive(clap::Args)]

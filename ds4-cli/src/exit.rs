@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use ds4_model::Error;
+use ds4_model::convert::ConvertError;
 use ds4_model::exec::ExecError;
 use ds4_quant::recipe::RecipeError;
 use ds4_quant::requant::RequantError;
@@ -64,7 +65,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref() {
         return Some(of_requant(error));
     }
-    if cause.is::<ImatrixError>() {
+    if cause.is::<ImatrixError>() || cause.is::<ConvertError>() {
         return Some(Exit::ModelFile);
     }
     if cause.is::<RecipeError>() {

@@ -8,6 +8,7 @@
 
 mod args;
 mod bench;
+mod convert;
 mod edit;
 mod exit;
 mod inspect;
@@ -31,6 +32,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     let result = match args.command {
         args::Command::Inspect(args) => inspect::run(&args),
         args::Command::Bench(args) => bench::run(&args),
+        args::Command::Convert(args) => convert::run(&args),
         args::Command::Quantize(args) => quantize::run(&args),
         args::Command::Requant(args) => requant::run(&args),
         args::Command::Split(args) => split::split(&args),

@@ -36,11 +36,22 @@ pub(crate) fn new_file(
     let source = open(model)?;
     let matrix = imatrix(encoding)?;
     let work = Quantize::new(&source, recipe, importance(&matrix))?;
+    carry_out(&work, "quantize", output, encoding, json)
+}
+
+/// What was decided, into `output`; or the forecast of it.
+pub(crate) fn carry_out(
+    work: &Quantize<'_>,
+    what: &'static str,
+    output: Option<&Path>,
+    encoding: &Encoding,
+    json: bool,
+) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let output = match output {
         Some(output) if !encoding.dry_run => output,
         _ => {
-            let forecast = Forecast::of(&work, encoding.bandwidth * 1e9);
+            let forecast = Forecast::of(work, encoding.bandwidth * 1e9);
             if json {
                 writeln!(out, "{:#}", forecast.to_json())?;
             } else {
@@ -50,7 +61,7 @@ pub(crate) fn new_file(
         }
     };
     let pool = Pool::new(encoding.threads)?;
-    let progress = Progress::new("quantize");
+    let progress = Progress::new(what);
     let report = work.write(&pool, nonfinite(encoding), output, encoding.force, |p| {
         progress.at(p.tensor, p.done, p.total)
     })?;

@@ -275,7 +275,11 @@ impl Imatrix {
         &self.datasets
     }
 
-    fn insert(&mut self, name: &str, values: Vec<f32>) -> Result<(), ImatrixError> {
+    /// Add the importance of a matrix; of a stack of experts, one vector for all of them or the vectors of all.
+    ///
+    /// # Errors
+    /// [`ImatrixError::Twice`] for a name that is there, [`ImatrixError::Value`] for a number that says nothing.
+    pub fn insert(&mut self, name: &str, values: Vec<f32>) -> Result<(), ImatrixError> {
         if let Some(index) = values.iter().position(|v| !v.is_finite() || *v < 0.0) {
             return Err(ImatrixError::Value {
                 name: name.into(),

@@ -7,6 +7,7 @@
 
 mod bench;
 mod ci;
+mod demo_model;
 mod examples;
 mod shell;
 mod synthetic;
@@ -34,6 +35,8 @@ enum Command {
     Tidy,
     /// Benches of the libraries and tokens a second of the whole engine; JSON and charts in target/bench.
     Bench(bench::Args),
+    /// Make the demo models again from what was trained.
+    DemoModel(demo_model::Args),
     /// Write a GGUF with the first layers of V4-Flash in true dimensions and random weights.
     Synthetic(synthetic::Args),
 }
@@ -54,6 +57,7 @@ fn run() -> Result<()> {
         Command::Ci(args) => ci::run(&root, &args),
         Command::Tidy => tidy::run(&root),
         Command::Bench(args) => bench::run(&root, &args),
+        Command::DemoModel(args) => demo_model::run(&root, &args),
         Command::Synthetic(args) => synthetic::run(&args),
     }
 }

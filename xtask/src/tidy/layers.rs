@@ -96,7 +96,7 @@ pub(crate) const LAYERS: [Layer; 8] = [
     },
     Layer {
         name: "xtask",
-        ours: &["ds4-gguf"],
+        ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
         outside: &[
             "anyhow",
             "cargo_metadata",
