@@ -35,6 +35,7 @@
 
 pub mod arch;
 pub mod chat;
+pub mod compare;
 pub mod config;
 pub mod convert;
 mod engine;
@@ -43,6 +44,7 @@ pub mod exec;
 pub mod forecast;
 mod generate;
 pub mod graph;
+pub mod imatrix;
 pub mod inspect;
 mod options;
 pub mod sample;

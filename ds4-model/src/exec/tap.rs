@@ -18,6 +18,22 @@ pub trait Tap: Send {
 
     /// A value of the step, `[rows, cols]` row-major; `position` is that of the step's first token.
     fn see(&mut self, name: &NodeName, position: u32, rows: usize, values: Values<'_>);
+
+    /// Whether [`Tap::see_expert`] should be called for the routed experts of this node.
+    fn wants_experts(&self, _node: &NodeName) -> bool {
+        false
+    }
+
+    /// The rows that one routed expert read in a step, once an expert that read any: `input` are what gate and up read,
+    /// `[rows, D]`, and `inner` what down read for each of them, `[rows, F]`, before routing weights.
+    fn see_expert(
+        &mut self,
+        _node: &NodeName,
+        _expert: usize,
+        _input: &[&[f32]],
+        _inner: &[&[f32]],
+    ) {
+    }
 }
 
 /// Sees nothing.

@@ -151,6 +151,27 @@ pub(super) fn run(
     Ok(())
 }
 
+/// What each expert read in the call of [`run`] that has just ended: its number, its rows of `x`, and the rows of its
+/// down projection.
+pub(super) fn each(
+    x: &[f32],
+    ids: &[i32],
+    rows: usize,
+    scratch: &Scratch,
+    mut see: impl FnMut(usize, &[&[f32]], &[&[f32]]),
+) {
+    let (dim, width) = (x.len() / rows, scratch.gate.len() / ids.len());
+    let mut inner = scratch.gate.chunks_exact(width);
+    for (expert, rows) in Sorted::new(ids, ids.len() / rows).groups {
+        let input: Vec<&[f32]> = rows
+            .iter()
+            .map(|&row| &x[row as usize * dim..][..dim])
+            .collect();
+        let inner: Vec<&[f32]> = inner.by_ref().take(rows.len()).collect();
+        see(expert, &input, &inner);
+    }
+}
+
 /// Cut the first `len` elements off a slice.
 fn take<'a>(from: &mut &'a mut [f32], len: usize) -> &'a mut [f32] {
     let (mine, rest) = std::mem::take(from).split_at_mut(len);

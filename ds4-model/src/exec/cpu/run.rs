@@ -365,6 +365,16 @@ impl Walk<'_> {
     }
 
     fn show(&self, node: &Node, tap: &mut dyn Tap) {
+        if let Op::Experts { .. } = node.op
+            && tap.wants_experts(&node.name)
+        {
+            // The output has memory of its own: the inputs are still there.
+            let [x, ids] = [node.inputs[0], node.inputs[1]].map(|t| &self.arena[self.range(t)]);
+            let (ids, rows) = (bytemuck::cast_slice(ids), self.rows(node.inputs[0]));
+            experts::each(x, ids, rows, self.experts, |expert, input, inner| {
+                tap.see_expert(&node.name, expert, input, inner);
+            });
+        }
         for &t in &node.outputs {
             let value = &self.graph.values()[t.0 as usize];
             if tap.wants(&value.name) {
