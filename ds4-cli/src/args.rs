@@ -23,6 +23,10 @@ pub(crate) enum Command {
     Convert(Convert),
     /// Write a new file with every tensor in the type that a recipe gives it.
     Quantize(Quantize),
+    /// Measure which columns of each matrix matter while the model reads a text.
+    Imatrix(Imatrix),
+    /// Compare two models: their weights and, with --text, what they say.
+    Compare(Compare),
     /// Make tensors smaller, in a new file or in place.
     Requant(Requant),
     /// Cut a model into several files.
@@ -140,6 +144,63 @@ pub(crate) enum Readers {
     Ds4,
     /// llama.cpp.
     LlamaCpp,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Imatrix {
+    /// The model that reads.
+    pub(crate) model: PathBuf,
+    /// The text.
+    pub(crate) text: PathBuf,
+    /// The new file.
+    pub(crate) output: PathBuf,
+    /// Write the older kind of file (.dat) instead of a GGUF.
+    #[arg(long)]
+    pub(crate) legacy: bool,
+    /// Tokens of a piece; each is read from an empty timeline.
+    #[arg(long, default_value = "512")]
+    pub(crate) chunk: NonZeroUsize,
+    /// Most pieces to read.
+    #[arg(long)]
+    pub(crate) chunks: Option<NonZeroUsize>,
+    /// Measure the output matrix too: as dear as the rest on small models.
+    #[arg(long)]
+    pub(crate) output_matrix: bool,
+    /// Take control tokens that the text spells out as control tokens.
+    #[arg(long)]
+    pub(crate) special: bool,
+    /// Threads; 0 is one a core.
+    #[arg(short, long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Replace the output when it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Compare {
+    /// The model that counts as right.
+    pub(crate) first: PathBuf,
+    /// The model that is measured against it.
+    pub(crate) second: PathBuf,
+    /// Let both read this text and compare what they expect to follow.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) text: Option<PathBuf>,
+    /// Tokens of a piece; each is read from an empty timeline.
+    #[arg(long, default_value = "512")]
+    pub(crate) chunk: NonZeroUsize,
+    /// Most pieces to read.
+    #[arg(long)]
+    pub(crate) chunks: Option<NonZeroUsize>,
+    /// Take control tokens that the text spells out as control tokens.
+    #[arg(long)]
+    pub(crate) special: bool,
+    /// Threads; 0 is one a core.
+    #[arg(short, long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// A JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(clap::Args)]

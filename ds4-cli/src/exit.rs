@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use ds4_model::Error;
+use ds4_model::compare::CompareError;
 use ds4_model::convert::ConvertError;
 use ds4_model::exec::ExecError;
 use ds4_quant::recipe::RecipeError;
@@ -65,7 +66,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref() {
         return Some(of_requant(error));
     }
-    if cause.is::<ImatrixError>() || cause.is::<ConvertError>() {
+    if cause.is::<ImatrixError>() || cause.is::<ConvertError>() || is_mismatch(cause) {
         return Some(Exit::ModelFile);
     }
     if cause.is::<RecipeError>() {
@@ -76,6 +77,18 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         .downcast_ref::<io::Error>()
         .filter(memory)
         .map(|_| Exit::Memory)
+}
+
+/// Two models that cannot be compared.
+fn is_mismatch(cause: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(
+        cause.downcast_ref(),
+        Some(
+            CompareError::Codec { .. }
+                | CompareError::Tokens { .. }
+                | CompareError::Vocabulary { .. }
+        )
+    )
 }
 
 fn of_gguf(error: &ds4_gguf::Error) -> Exit {

@@ -8,9 +8,11 @@
 
 mod args;
 mod bench;
+mod compare;
 mod convert;
 mod edit;
 mod exit;
+mod imatrix;
 mod inspect;
 mod progress;
 mod quantize;
@@ -33,6 +35,8 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         args::Command::Inspect(args) => inspect::run(&args),
         args::Command::Bench(args) => bench::run(&args),
         args::Command::Convert(args) => convert::run(&args),
+        args::Command::Imatrix(args) => imatrix::run(&args),
+        args::Command::Compare(args) => compare::run(&args),
         args::Command::Quantize(args) => quantize::run(&args),
         args::Command::Requant(args) => requant::run(&args),
         args::Command::Split(args) => split::split(&args),

@@ -15,17 +15,30 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Show `what` is being done, and hear Ctrl-C from now on.
+    /// Show `what` is being done in bytes, and hear Ctrl-C from now on.
     pub(crate) fn new(what: &'static str) -> Self {
+        Self::with(
+            what,
+            "{prefix} {bar:20} {bytes}/{total_bytes} {bytes_per_sec} {eta} left  {wide_msg}",
+        )
+    }
+
+    /// As [`Self::new`], counting something else than bytes.
+    pub(crate) fn counting(what: &'static str) -> Self {
+        Self::with(
+            what,
+            "{prefix} {bar:20} {human_pos}/{human_len} {eta} left  {wide_msg}",
+        )
+    }
+
+    fn with(what: &'static str, template: &str) -> Self {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(|| {
             // Without a handler Ctrl-C ends the program at once, which every file survives.
             let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
         });
         let bar = ProgressBar::new(0).with_prefix(what);
-        let style = ProgressStyle::with_template(
-            "{prefix} {bar:20} {bytes}/{total_bytes} {bytes_per_sec} {eta} left  {wide_msg}",
-        );
+        let style = ProgressStyle::with_template(template);
         if let Ok(style) = style {
             bar.set_style(style);
         }

@@ -144,7 +144,7 @@ fn routed_experts_have_the_squares_of_the_tokens_that_reached_them() {
     };
     for layer in [1, 4] {
         let x = &recorder.f32[&format!("l0{layer}.ffn.norm")];
-        let ids = &recorder.i32[&format!("l0{layer}.ffn.route")];
+        let ids = &recorder.i32[&format!("l0{layer}.ffn.route.ids")];
         let name = |part: &str| format!("blk.{layer}.ffn_{part}_exps.weight");
         let (outer, down) = (
             entry(&collected, &name("up")),
