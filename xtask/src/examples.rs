@@ -19,6 +19,7 @@ pub(crate) struct Run {
 }
 
 const DEMO: &str = "assets/ds4-demo.gguf";
+const STRIX: &str = "assets/ds4-demo-strix.gguf";
 
 const QUESTION: &str = "What is the capital of France?";
 const ANSWER: &str = "The capital of France is Paris.";
@@ -38,6 +39,11 @@ pub(crate) const EXAMPLES: [Example; 10] = [
         runs: &[
             Run {
                 args: &[QUESTION],
+                stdout: &[ANSWER],
+                writes: &[],
+            },
+            Run {
+                args: &["-m", STRIX, QUESTION],
                 stdout: &[ANSWER],
                 writes: &[],
             },

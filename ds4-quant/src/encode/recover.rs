@@ -48,15 +48,18 @@ pub(super) fn lattice_block<const G: usize, const D: usize>(
     let mut least = f64::INFINITY;
     for &unit in units[0].iter().filter(|&&unit| unit > 0.0) {
         for s in 0..16 {
-            let Some(d) = common(units, unit / (2 * s + 1) as f32) else {
+            let Some(near) = common(units, unit / (2 * s + 1) as f32) else {
                 continue;
             };
-            let Some(block) = block::<G, D>(grid, rules, x, units, d) else {
-                continue;
-            };
-            let error = error::<G>(rules, x, units, d);
-            if error < least {
-                (best, least) = (Some(block), error);
+            // The fit carries the rounding of the weights: a neighbour may be the one they come from.
+            for bits in near.to_bits().saturating_sub(1)..=near.to_bits() + 1 {
+                let d = f16::from_bits(bits);
+                let error = error::<G>(rules, x, units, d);
+                if error < least
+                    && let Some(block) = block::<G, D>(grid, rules, x, units, d)
+                {
+                    (best, least) = (Some(block), error);
+                }
             }
         }
     }
