@@ -35,7 +35,7 @@ mod vocabulary;
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ds4_gguf::{Gguf, Metadata, Plan, TensorInfo, Writer};
 use ds4_quant::quantize::{Source, SourceError};
@@ -225,10 +225,10 @@ fn name(folder: &Path, options: &ConvertOptions) -> String {
 }
 
 /// The configuration as the engine will read it: a file with nothing but these keys.
-fn config(metadata: &Metadata, path: &PathBuf) -> Result<Config, ConvertError> {
+fn config(metadata: &Metadata, path: &Path) -> Result<Config, ConvertError> {
     let header = Writer::new(Vec::new(), Plan::new(metadata.clone())?)?.finish()?;
     Config::from_gguf(&Gguf::from_vec(header)?).map_err(|source| ConvertError::Config {
-        path: path.clone(),
+        path: path.to_owned(),
         source,
     })
 }
