@@ -4,6 +4,9 @@
     reason = "helpers of tests; a panic is the failure"
 )]
 
+#[path = "../../ds4-model/tests/convert/hf.rs"]
+mod hf;
+
 use std::fs;
 use std::process::{Command, Output};
 
@@ -124,6 +127,80 @@ fn models_are_compared_by_weights_and_by_text() {
     assert_eq!(json["text"]["kl_divergence"]["max"], 0.0);
     let same = |t: &serde_json::Value| t["rmse"] == 0.0;
     assert!(json["tensors"].as_array().unwrap().iter().all(same));
+}
+
+const TINY: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../ds4-model/tests/data/deepseek-v4/tiny-f16.gguf"
+);
+
+#[test]
+fn a_checkpoint_is_converted_or_nothing_is_left() {
+    let folder = TempDir::new().unwrap();
+    let checkpoint = folder.path().join("hf");
+    fs::create_dir(&checkpoint).unwrap();
+    let source = Gguf::open(TINY).unwrap();
+    let mut tensors = hf::tensors(&source, hf::Names::Published);
+    hf::write(&checkpoint, &source, &tensors, 2);
+    let (forecast, _) = said(
+        &folder,
+        &["convert", "hf", "-r", "q8", "--dry-run", "--json"],
+    );
+    let forecast: serde_json::Value = serde_json::from_str(&forecast).unwrap();
+    let arguments = [
+        "convert",
+        "hf",
+        "out.gguf",
+        "-r",
+        "q8",
+        "--dialect",
+        "llama-cpp",
+        "--name",
+        "tiny",
+    ];
+    let (shown, _) = said(&folder, &arguments);
+    assert!(shown.contains("bits a weight"), "{shown}");
+    let made = Gguf::open(folder.path().join("out.gguf")).unwrap();
+    assert_eq!(made.metadata().get::<&str>("general.name").unwrap(), "tiny");
+    said(&folder, &["convert", "hf", "ds4.gguf", "-r", "q8"]);
+    let size = fs::metadata(folder.path().join("ds4.gguf")).unwrap().len();
+    assert_eq!(forecast["file_bytes"], size, "{forecast}");
+    let (shown, _) = said(&folder, &["compare", TINY, "out.gguf"]);
+    assert!(shown.contains("cosine 1.000000"), "{shown}");
+    let (code, error) = failed(&folder, &arguments);
+    assert_eq!(code, 2, "{error}");
+
+    let wide = fs::read(checkpoint.join("model-00002-of-00002.safetensors")).unwrap();
+    let nan = tensors
+        .iter_mut()
+        .find(|t| t.name == "layers.0.attn.wq_a.weight")
+        .unwrap();
+    nan.bytes[20..22].copy_from_slice(&[0, 0x7e]);
+    hf::write(&checkpoint, &source, &tensors, 2);
+    let (code, error) = failed(&folder, &["convert", "hf", "nan.gguf", "-r", "q8"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(
+        error.contains("`blk.0.attn_q_a.weight`: weight 10 is NaN"),
+        "{error}"
+    );
+    said(
+        &folder,
+        &["convert", "hf", "nan.gguf", "-r", "q8", "--allow-nonfinite"],
+    );
+
+    let cut = checkpoint.join("model-00002-of-00002.safetensors");
+    fs::write(&cut, &wide[..wide.len() / 2]).unwrap();
+    let (code, error) = failed(&folder, &["convert", "hf", "cut.gguf", "-r", "q8"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.contains("the file ends at"), "{error}");
+}
+
+#[test]
+fn types_that_need_importance_say_how_to_get_it() {
+    let folder = TempDir::new().unwrap();
+    let (code, error) = failed(&folder, &["quantize", STRIX, "out.gguf", "-r", "native"]);
+    assert_eq!(code, 3, "{error}");
+    assert!(error.contains("ds4 imatrix"), "{error}");
 }
 
 #[test]
