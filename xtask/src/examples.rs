@@ -122,7 +122,7 @@ pub(crate) const EXAMPLES: [Example; 10] = [
         runs: &[Run {
             args: &["--out", "{out}/smaller.gguf"],
             stdout: &["MXFP4 → Q2_K", "7 tensors changed, 205 copied"],
-            writes: &[("smaller.gguf", 15_728_352)],
+            writes: &[("smaller.gguf", 15_728_448)],
         }],
     },
     Example {
