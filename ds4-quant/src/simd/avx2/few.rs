@@ -1,15 +1,16 @@
 //! Few rows of activations: packed blocks are expanded in registers and used at once.
 //!
 //! A step takes as many neighbouring blocks of one matrix row as the format has accumulators, so that sums across
-//! lanes and float chains are shared, and the packed bytes are read as one stream.
+//! lanes and float chains are shared, and the packed bytes are read as one stream. What is left of a row of 256-weight
+//! blocks is taken from four rows at once.
 
 use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
 use super::reg::{
-    fold4, fold8, half_sums8, halves4, load, load_codes, load_floats, load_four, load_words,
-    prefetch, sums4,
+    fold8, half_sums8, halves4, lanes, load, load_codes, load_floats, load_four, load_words, prefetch,
+    sums4, transpose4,
 };
 use super::{Codes, Correction, Parts, Scales, Small, Super};
 use crate::Matrix;
@@ -91,9 +92,8 @@ pub(super) fn padded<T: Pod, const N: usize>(from: &[T]) -> [T; N] {
     to
 }
 
-/// Steps over 256-weight blocks.
-type SuperStep<'a> = Step<'a, { 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
-type SuperTail = Tail<{ 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
+/// What one 256-weight block meets.
+type SuperStep<'a> = Step<'a, 256, 16, 1>;
 
 /// For each chunk of 32 weights, which two scales of [`Parts::scale`] belong to it: a byte pattern for a shuffle.
 const SPREAD: [[u8; 32]; 8] = {
@@ -126,7 +126,7 @@ pub(super) fn super_<'x, B: Super>(
     }
 }
 
-/// `N` rows of activations with a matrix of 256-weight blocks.
+/// `N` rows of activations with a matrix of 256-weight blocks, four of its rows at a time.
 ///
 /// * `x`: `N` rows · `y`: at most `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -137,53 +137,69 @@ fn super_rows<B: Super, const N: usize>(
 ) {
     let blocks: &[B] = bytemuck::cast_slice(w.bytes());
     let n = w.cols() / 256;
-    let tails = x.map(SuperTail::new);
     // Known patterns would be replaced by two cheaper-looking shuffles each.
     let spread = std::hint::black_box(&SPREAD);
-    for r in 0..w.rows() {
-        let (steps, rest) = blocks[r * n..][..n].as_chunks::<SUPER_CHAINS>();
-        let mut acc = [_mm_setzero_ps(); N];
-        for (i, four) in steps.iter().enumerate() {
-            let x = x.map(|x| SuperStep::new(x, i));
-            let t = super_terms(four, x, spread);
-            for c in 0..N {
-                acc[c] = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
+    for first in (0..w.rows()).step_by(4) {
+        let have = (w.rows() - first).min(4);
+        let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][..n];
+        // Lane = accumulator: four neighbouring blocks of one row.
+        let mut acc = [[_mm_setzero_ps(); 4]; N];
+        for r in 0..have {
+            for (i, four) in row(r).as_chunks::<SUPER_CHAINS>().0.iter().enumerate() {
+                prefetch(four);
+                let steps = x.map(|x| [0, 1, 2, 3].map(|k| SuperStep::new(x, 4 * i + k)));
+                let t = super_terms(four.each_ref(), &steps, spread);
+                for c in 0..N {
+                    let scales = &x[c].scales.as_chunks().0[i];
+                    acc[c][r] = _mm_fmadd_ps(load_four(scales), t[c], acc[c][r]);
+                }
             }
         }
-        if !rest.is_empty() {
-            let x = tails.each_ref().map(Tail::step);
-            let t = super_terms(&padded(rest), x, spread);
+        // Lane = row: what is left of the four rows.
+        let mut chains = acc;
+        for chains in &mut chains {
+            *chains = transpose4(*chains);
+        }
+        for b in n - n % SUPER_CHAINS..n {
+            let steps = x.map(|x| [SuperStep::new(x, b); 4]);
+            let t = super_terms([0, 1, 2, 3].map(|r| &row(r)[b]), &steps, spread);
             for c in 0..N {
-                let next = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
-                acc[c] = _mm_blendv_ps(acc[c], next, load_four(&tails[c].mask));
+                let chain = &mut chains[c][b % SUPER_CHAINS];
+                *chain = _mm_fmadd_ps(_mm_set1_ps(x[c].scales[b]), t[c], *chain);
             }
         }
-        for (acc, y) in acc.into_iter().zip(y.iter_mut()) {
-            y[r] = fold4(acc);
+        for (chains, y) in chains.into_iter().zip(y.iter_mut()) {
+            let sums: [f32; 4] = lanes(_mm_add_ps(
+                _mm_add_ps(chains[0], chains[2]),
+                _mm_add_ps(chains[1], chains[3]),
+            ));
+            y[first..][..have].copy_from_slice(&sums[..have]);
         }
     }
 }
 
-/// The weight's side `t` of four blocks, for each row of activations.
+/// The weight's side `t` of four blocks, each with its part of each row of activations.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn super_terms<B: Super, const N: usize>(
-    four: &[B; SUPER_CHAINS],
-    x: [SuperStep<'_>; N],
+    four: [&B; SUPER_CHAINS],
+    x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
     spread: &[[u8; 32]; 8],
 ) -> [__m128; N] {
     let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
     let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-    prefetch(four);
     for (k, block) in four.iter().enumerate() {
         // SAFETY: this function is compiled for, and called with, the same features.
         let parts = unsafe { block.parts() };
-        let sums = products(block, &parts, x.map(|x| &x.codes.as_chunks().0[k]), spread);
+        let mut codes = [x[0][k].codes; N];
+        for c in 0..N {
+            codes[c] = x[c][k].codes;
+        }
+        let sums = products(*block, &parts, codes, spread);
         for c in 0..N {
             s[c][k] = sums[c];
             if B::CORRECTION != Correction::None {
-                let sums = load_words(&x[c].sums.as_chunks().0[k]);
-                let offset = _mm256_madd_epi16(sums, parts.min);
+                let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
                 match B::CORRECTION {
                     Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
                     _ => m[c][k] = offset,
@@ -191,8 +207,8 @@ fn super_terms<B: Super, const N: usize>(
             }
         }
     }
-    let d = _mm_mul_ps(halves4(four.each_ref().map(B::d)), _mm_set1_ps(B::FACTOR));
-    let dmin = halves4(four.each_ref().map(B::dmin));
+    let d = _mm_mul_ps(halves4(four.map(B::d)), _mm_set1_ps(B::FACTOR));
+    let dmin = halves4(four.map(B::dmin));
     let mut t = [_mm_setzero_ps(); N];
     for c in 0..N {
         t[c] = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));

@@ -7,7 +7,7 @@
 mod few;
 pub(super) mod many;
 mod quantize;
-pub(super) mod reg;
+pub(in crate::simd) mod reg;
 
 mod k_quants;
 mod lattice;

@@ -150,6 +150,28 @@ pub(crate) fn fold8(v: __m256) -> f32 {
     ))
 }
 
+/// 4 × 4 floats: lane r of result s is lane s of row r.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn transpose4(rows: [__m128; 4]) -> [__m128; 4] {
+    let [a, b, c, d] = rows;
+    let (ab0, ab1) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+    let (cd0, cd1) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+    [
+        _mm_movelh_ps(ab0, cd0),
+        _mm_movehl_ps(cd0, ab0),
+        _mm_movelh_ps(ab1, cd1),
+        _mm_movehl_ps(cd1, ab1),
+    ]
+}
+
+/// The four lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn lanes(v: __m128) -> [f32; 4] {
+    bytemuck::must_cast(v)
+}
+
 /// 8 × 8 double words: lane r of result s is lane s of row r.
 #[inline]
 #[target_feature(enable = "avx2")]
