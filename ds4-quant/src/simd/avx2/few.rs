@@ -9,8 +9,8 @@ use std::arch::x86_64::*;
 use bytemuck::Pod;
 
 use super::reg::{
-    fold8, half_sums8, halves4, lanes, load, load_codes, load_floats, load_four, load_words, prefetch,
-    sums4, transpose4,
+    fold8, half_sums8, halves4, lanes, load, load_codes, load_floats, load_four, load_words,
+    prefetch, sums4, transpose4,
 };
 use super::{Codes, Correction, Parts, Scales, Small, Super};
 use crate::Matrix;
@@ -28,9 +28,9 @@ pub(super) fn pairs(codes: Codes, q: __m256i, x: __m256i) -> __m256i {
 }
 
 /// A step's part of a row of activations: `C` codes, `C / 16` sums, `S` scales.
-struct Step<'a, const C: usize, const G: usize, const S: usize> {
-    codes: &'a [i8; C],
-    sums: &'a [i16; G],
+pub(in crate::simd) struct Step<'a, const C: usize, const G: usize, const S: usize> {
+    pub(in crate::simd) codes: &'a [i8; C],
+    pub(in crate::simd) sums: &'a [i16; G],
     scales: &'a [f32; S],
 }
 
@@ -43,7 +43,7 @@ impl<const C: usize, const G: usize, const S: usize> Clone for Step<'_, C, G, S>
 impl<const C: usize, const G: usize, const S: usize> Copy for Step<'_, C, G, S> {}
 
 impl<'a, const C: usize, const G: usize, const S: usize> Step<'a, C, G, S> {
-    #[inline]
+    #[inline(always)]
     fn new(x: QuantizedRow<'a>, i: usize) -> Self {
         const WHOLE: &str = "a whole step is left of the row";
         Self {
@@ -93,7 +93,22 @@ pub(super) fn padded<T: Pod, const N: usize>(from: &[T]) -> [T; N] {
 }
 
 /// What one 256-weight block meets.
-type SuperStep<'a> = Step<'a, 256, 16, 1>;
+pub(in crate::simd) type SuperStep<'a> = Step<'a, 256, 16, 1>;
+
+/// An instruction set's way from packed blocks to their terms.
+pub(in crate::simd) trait Terms {
+    /// The weight's side `t` of four blocks, each with its part of each row of activations.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the implementation.
+    unsafe fn of<B: Super, const N: usize>(
+        four: [&B; SUPER_CHAINS],
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) -> [__m128; N];
+}
+
+/// [`Terms`] in AVX2.
+pub(in crate::simd) struct Avx2;
 
 /// For each chunk of 32 weights, which two scales of [`Parts::scale`] belong to it: a byte pattern for a shuffle.
 const SPREAD: [[u8; 32]; 8] = {
@@ -110,7 +125,7 @@ const SPREAD: [[u8; 32]; 8] = {
 ///
 /// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn super_<'x, B: Super>(
+pub(in crate::simd) fn super_<'x, B: Super, T: Terms>(
     w: Matrix<'_>,
     x: impl Fn(usize) -> QuantizedRow<'x>,
     y: &mut [&mut [f32]],
@@ -118,10 +133,10 @@ pub(super) fn super_<'x, B: Super>(
     for (i, y) in y.chunks_mut(4).enumerate() {
         let x = |t| x(4 * i + t);
         match y.len() {
-            1 => super_rows::<B, 1>(w, [x(0)], y),
-            2 => super_rows::<B, 2>(w, [x(0), x(1)], y),
-            3 => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(2)], y),
-            _ => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
+            1 => super_rows::<B, T, 1>(w, [x(0)], y),
+            2 => super_rows::<B, T, 2>(w, [x(0), x(1)], y),
+            3 => super_rows::<B, T, 4>(w, [x(0), x(1), x(2), x(2)], y),
+            _ => super_rows::<B, T, 4>(w, [x(0), x(1), x(2), x(3)], y),
         }
     }
 }
@@ -130,15 +145,17 @@ pub(super) fn super_<'x, B: Super>(
 ///
 /// * `x`: `N` rows · `y`: at most `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
-fn super_rows<B: Super, const N: usize>(
+fn super_rows<B: Super, T: Terms, const N: usize>(
     w: Matrix<'_>,
     x: [QuantizedRow<'_>; N],
     y: &mut [&mut [f32]],
 ) {
     let blocks: &[B] = bytemuck::cast_slice(w.bytes());
     let n = w.cols() / 256;
-    // Known patterns would be replaced by two cheaper-looking shuffles each.
-    let spread = std::hint::black_box(&SPREAD);
+    let Some(last) = n.checked_sub(1) else {
+        return y.iter_mut().for_each(|y| y.fill(0.0));
+    };
+    let ends = x.map(|x| [SuperStep::new(x, last); 4]);
     for first in (0..w.rows()).step_by(4) {
         let have = (w.rows() - first).min(4);
         let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][..n];
@@ -147,8 +164,14 @@ fn super_rows<B: Super, const N: usize>(
         for r in 0..have {
             for (i, four) in row(r).as_chunks::<SUPER_CHAINS>().0.iter().enumerate() {
                 prefetch(four);
-                let steps = x.map(|x| [0, 1, 2, 3].map(|k| SuperStep::new(x, 4 * i + k)));
-                let t = super_terms(four.each_ref(), &steps, spread);
+                let mut steps = ends;
+                for c in 0..N {
+                    for (k, step) in steps[c].iter_mut().enumerate() {
+                        *step = SuperStep::new(x[c], SUPER_CHAINS * i + k);
+                    }
+                }
+                // SAFETY: the instruction set was chosen for this processor.
+                let t = unsafe { T::of(four.each_ref(), &steps) };
                 for c in 0..N {
                     let scales = &x[c].scales.as_chunks().0[i];
                     acc[c][r] = _mm_fmadd_ps(load_four(scales), t[c], acc[c][r]);
@@ -161,8 +184,13 @@ fn super_rows<B: Super, const N: usize>(
             *chains = transpose4(*chains);
         }
         for b in n - n % SUPER_CHAINS..n {
-            let steps = x.map(|x| [SuperStep::new(x, b); 4]);
-            let t = super_terms([0, 1, 2, 3].map(|r| &row(r)[b]), &steps, spread);
+            let mut steps = ends;
+            for c in 0..N {
+                steps[c] = [SuperStep::new(x[c], b); 4];
+            }
+            let four = [&row(0)[b], &row(1)[b], &row(2)[b], &row(3)[b]];
+            // SAFETY: as above.
+            let t = unsafe { T::of(four, &steps) };
             for c in 0..N {
                 let chain = &mut chains[c][b % SUPER_CHAINS];
                 *chain = _mm_fmadd_ps(_mm_set1_ps(x[c].scales[b]), t[c], *chain);
@@ -178,37 +206,54 @@ fn super_rows<B: Super, const N: usize>(
     }
 }
 
-/// The weight's side `t` of four blocks, each with its part of each row of activations.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn super_terms<B: Super, const N: usize>(
-    four: [&B; SUPER_CHAINS],
-    x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
-    spread: &[[u8; 32]; 8],
-) -> [__m128; N] {
-    let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-    let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-    for (k, block) in four.iter().enumerate() {
-        // SAFETY: this function is compiled for, and called with, the same features.
-        let parts = unsafe { block.parts() };
-        let mut codes = [x[0][k].codes; N];
-        for c in 0..N {
-            codes[c] = x[c][k].codes;
-        }
-        let sums = products(*block, &parts, codes, spread);
-        for c in 0..N {
-            s[c][k] = sums[c];
-            if B::CORRECTION != Correction::None {
-                let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
-                match B::CORRECTION {
-                    Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
-                    _ => m[c][k] = offset,
+impl Terms for Avx2 {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn of<B: Super, const N: usize>(
+        four: [&B; SUPER_CHAINS],
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) -> [__m128; N] {
+        let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+        let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+        // Known patterns would be replaced by two cheaper-looking shuffles each.
+        let spread = std::hint::black_box(&SPREAD);
+        for (k, block) in four.iter().enumerate() {
+            // SAFETY: this function is compiled for, and called with, the same features.
+            let parts = unsafe { block.parts() };
+            let mut codes = [x[0][k].codes; N];
+            for c in 0..N {
+                codes[c] = x[c][k].codes;
+            }
+            let sums = products(*block, &parts, codes, spread);
+            for c in 0..N {
+                s[c][k] = sums[c];
+                if B::CORRECTION != Correction::None {
+                    let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
+                    match B::CORRECTION {
+                        Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
+                        _ => m[c][k] = offset,
+                    }
                 }
             }
         }
+        scaled(four, s, m)
     }
-    let d = _mm_mul_ps(halves4(four.map(B::d)), _mm_set1_ps(B::FACTOR));
-    let dmin = halves4(four.map(B::dmin));
+}
+
+/// Terms from what the lanes of eight hold of each block: sums of products, sums of minima.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(in crate::simd) fn scaled<B: Super, const N: usize>(
+    four: [&B; SUPER_CHAINS],
+    s: [[__m256i; SUPER_CHAINS]; N],
+    m: [[__m256i; SUPER_CHAINS]; N],
+) -> [__m128; N] {
+    let [a, b, c, d] = four;
+    let dmin = halves4([a.dmin(), b.dmin(), c.dmin(), d.dmin()]);
+    let d = _mm_mul_ps(
+        halves4([a.d(), b.d(), c.d(), d.d()]),
+        _mm_set1_ps(B::FACTOR),
+    );
     let mut t = [_mm_setzero_ps(); N];
     for c in 0..N {
         t[c] = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));

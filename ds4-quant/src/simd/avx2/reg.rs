@@ -49,6 +49,14 @@ pub(crate) fn load_quarter(bytes: &[u8; 8]) -> __m128i {
     _mm_cvtsi64_si128(i64::from_le_bytes(*bytes))
 }
 
+/// A byte as an index. Plain loads of neighbouring bytes would be merged into a vector, and taking them out of it again
+/// costs more than loading each.
+#[inline(always)]
+pub(crate) fn index(byte: &u8) -> usize {
+    // SAFETY: the reference covers the byte read.
+    usize::from(unsafe { std::ptr::read_volatile(byte) })
+}
+
 /// Store 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
