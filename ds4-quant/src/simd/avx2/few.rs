@@ -160,8 +160,9 @@ fn super_rows<B: Super, T: Terms, const N: usize>(
         let have = (w.rows() - first).min(4);
         let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][..n];
         // Lane = accumulator: four neighbouring blocks of one row.
-        let mut acc = [[_mm_setzero_ps(); 4]; N];
+        let mut chains = [[_mm_setzero_ps(); 4]; N];
         for r in 0..have {
+            let mut acc = [_mm_setzero_ps(); N];
             for (i, four) in row(r).as_chunks::<SUPER_CHAINS>().0.iter().enumerate() {
                 prefetch(four);
                 let mut steps = ends;
@@ -174,12 +175,14 @@ fn super_rows<B: Super, T: Terms, const N: usize>(
                 let t = unsafe { T::of(four.each_ref(), &steps) };
                 for c in 0..N {
                     let scales = &x[c].scales.as_chunks().0[i];
-                    acc[c][r] = _mm_fmadd_ps(load_four(scales), t[c], acc[c][r]);
+                    acc[c] = _mm_fmadd_ps(load_four(scales), t[c], acc[c]);
                 }
+            }
+            for (chains, acc) in chains.iter_mut().zip(acc) {
+                chains[r] = acc;
             }
         }
         // Lane = row: what is left of the four rows.
-        let mut chains = acc;
         for chains in &mut chains {
             *chains = transpose4(*chains);
         }
