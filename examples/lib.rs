@@ -6,6 +6,8 @@
 //! | `chat` | a conversation in the terminal |
 //! | `inspect` | what is in a GGUF |
 //! | `dequantize` | one tensor as 32-bit floats |
+//! | `quantize` | one tensor in few bits, and what each type loses |
+//! | `requantize` | a whole file from MXFP4 to Q2_K |
 //! | `tokenize` | text to token ids and back |
 //! | `logits` | logits of every position, as a file |
 //! | `tap_layers` | values inside the layers while they run |

@@ -1,7 +1,9 @@
 //! The command line of `ds4`.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+
+use ds4_model::forecast::Forecast;
 
 /// DeepSeek-V4 from GGUF files.
 #[derive(clap::Parser)]
@@ -17,6 +19,16 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Measure tokens a second of prompt and answer, on token ids without meaning.
     Bench(Bench),
+    /// Write a new file with every tensor in the type that a recipe gives it.
+    Quantize(Quantize),
+    /// Make tensors smaller, in a new file or in place.
+    Requant(Requant),
+    /// Cut a model into several files.
+    Split(Split),
+    /// Make one file of a split model.
+    Merge(Merge),
+    /// Change metadata.
+    Edit(Edit),
 }
 
 #[derive(clap::Args)]
@@ -46,4 +58,149 @@ pub(crate) struct Bench {
     /// A JSON document instead of two lines.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What `quantize` and `requant` share.
+#[derive(clap::Args)]
+pub(crate) struct Encoding {
+    /// Importance of columns, as `ds4 imatrix` and other tools write it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) imatrix: Option<PathBuf>,
+    /// Make NaN 0 and clamp everything beyond ±65504, instead of stopping with an error.
+    #[arg(long)]
+    pub(crate) allow_nonfinite: bool,
+    /// Threads; 0 is one a core.
+    #[arg(short, long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Say what would come out and what it would read at each decoded token; write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Memory bandwidth in GB/s for the ceiling that --dry-run names.
+    #[arg(long, default_value_t = Forecast::STRIX_HALO / 1e9, value_parser = bandwidth)]
+    pub(crate) bandwidth: f64,
+    /// Replace the output when it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+fn bandwidth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(n) if n.is_finite() && n > 0.0 => Ok(n),
+        _ => Err("expected a positive number".to_owned()),
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Quantize {
+    /// The model; of a split one, any file.
+    pub(crate) model: PathBuf,
+    /// The new file.
+    #[arg(required_unless_present = "dry_run")]
+    pub(crate) output: Option<PathBuf>,
+    /// A named recipe (native, strix, q4k, q8, f16, q2k-down), or a file with rules.
+    #[arg(short, long)]
+    pub(crate) recipe: String,
+    /// With --dry-run: a JSON document.
+    #[arg(long, requires = "dry_run")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) encoding: Encoding,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Requant {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The new file, unless --in-place.
+    #[arg(required_unless_present_any = ["in_place", "resume", "dry_run"], conflicts_with_all = ["in_place", "resume"])]
+    pub(crate) output: Option<PathBuf>,
+    /// A named recipe, or a file with rules. By default MXFP4 and IQ3_XXS down experts become Q2_K.
+    #[arg(short, long, default_value = "q2k-down")]
+    pub(crate) recipe: String,
+    /// Rewrite the file itself, with a journal beside it (the same name and `.requant`). No reader can open the file
+    /// meanwhile; after any interruption it is as it was or goes on with --resume.
+    #[arg(long)]
+    pub(crate) in_place: bool,
+    /// Finish what was interrupted in place. Recipe and importance are those of the beginning.
+    #[arg(long, conflicts_with_all = ["recipe", "imatrix", "dry_run", "allow_nonfinite"])]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) encoding: Encoding,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Split {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The path of the new files up to `-00001-of-00003.gguf`.
+    pub(crate) prefix: PathBuf,
+    /// Most bytes of tensors in a file: a number, or one with k, M or G.
+    #[arg(long, value_parser = bytes, required_unless_present = "max_tensors", conflicts_with = "max_tensors")]
+    pub(crate) max_size: Option<u64>,
+    /// Most tensors in a file.
+    #[arg(long)]
+    pub(crate) max_tensors: Option<NonZeroU64>,
+    /// Say which files there would be; write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace files that exist.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Merge {
+    /// Any file of the split model.
+    pub(crate) model: PathBuf,
+    /// The new file.
+    pub(crate) output: PathBuf,
+    /// Say how large it would be; write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace the output when it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Edit {
+    /// The model.
+    pub(crate) model: PathBuf,
+    /// The new file; without it the model is replaced by its edited copy.
+    pub(crate) output: Option<PathBuf>,
+    /// KEY=VALUE with the type that the key has, KEY=TYPE:VALUE, or KEY=TYPE[]:A,B,C.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A key to take out.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) remove: Vec<String>,
+    /// A key to give another name.
+    #[arg(long, value_name = "OLD=NEW")]
+    pub(crate) rename: Vec<String>,
+    /// Show the metadata that would be written; write nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Replace the output when it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `50G` and its smaller brothers, in powers of 1000.
+fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.strip_suffix(['k', 'K', 'M', 'G']) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (text, ""),
+    };
+    let unit = match unit {
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => 1,
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(unit))
+        .filter(|n| *n > 0)
+        .ok_or_else(|| "expected a number of bytes such as 500M or 50G".to_owned())
 }

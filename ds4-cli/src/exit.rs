@@ -6,6 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use ds4_model::Error;
 use ds4_model::exec::ExecError;
+use ds4_quant::recipe::RecipeError;
+use ds4_quant::requant::RequantError;
+use ds4_quant::{ImatrixError, QuantizeError};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,14 +55,54 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
             _ => None,
         };
     }
-    if cause.is::<ds4_gguf::Error>() {
+    if let Some(error) = cause.downcast_ref() {
+        return Some(of_gguf(error));
+    }
+    if let Some(error) = cause.downcast_ref() {
+        return Some(of_quantize(error));
+    }
+    if let Some(error) = cause.downcast_ref() {
+        return Some(of_requant(error));
+    }
+    if cause.is::<ImatrixError>() {
         return Some(Exit::ModelFile);
+    }
+    if cause.is::<RecipeError>() {
+        return Some(Exit::Usage);
     }
     let memory = |e: &&io::Error| e.kind() == io::ErrorKind::OutOfMemory;
     cause
         .downcast_ref::<io::Error>()
         .filter(memory)
         .map(|_| Exit::Memory)
+}
+
+fn of_gguf(error: &ds4_gguf::Error) -> Exit {
+    use ds4_gguf::Error;
+    match error {
+        Error::Exists { .. } | Error::Edit { .. } | Error::MissingKey { .. } => Exit::Usage,
+        Error::Busy { .. } | Error::File { .. } | Error::Write(_) | Error::Stopped => Exit::Failed,
+        _ => Exit::ModelFile,
+    }
+}
+
+fn of_quantize(error: &QuantizeError) -> Exit {
+    match error {
+        QuantizeError::Gguf(error) => of_gguf(error),
+        QuantizeError::Cancelled | QuantizeError::Write { .. } => Exit::Failed,
+        _ => Exit::ModelFile,
+    }
+}
+
+fn of_requant(error: &RequantError) -> Exit {
+    match error {
+        RequantError::Quantize(error) => of_quantize(error),
+        RequantError::Busy { .. }
+        | RequantError::Nothing
+        | RequantError::Disk { .. }
+        | RequantError::Cancelled => Exit::Failed,
+        _ => Exit::ModelFile,
+    }
 }
 
 /// What clap had to say: help and version are no failures.

@@ -8,8 +8,13 @@
 
 mod args;
 mod bench;
+mod edit;
 mod exit;
 mod inspect;
+mod progress;
+mod quantize;
+mod requant;
+mod split;
 
 use std::ffi::OsString;
 
@@ -26,6 +31,11 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     let result = match args.command {
         args::Command::Inspect(args) => inspect::run(&args),
         args::Command::Bench(args) => bench::run(&args),
+        args::Command::Quantize(args) => quantize::run(&args),
+        args::Command::Requant(args) => requant::run(&args),
+        args::Command::Split(args) => split::split(&args),
+        args::Command::Merge(args) => split::merge(&args),
+        args::Command::Edit(args) => edit::run(&args),
     };
     exit::report(result)
 }

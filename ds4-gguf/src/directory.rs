@@ -1,7 +1,7 @@
 //! One file's header: metadata and tensor table, read and checked; the meaning of the types comes later.
 //!
 //! ```text
-//! 0    magic "GGUF"          4 bytes
+//! 0    magic "GGUF"          4 bytes; "GGRQ" while a requantization overwrites the file in place
 //! 4    version               u32     2 or 3
 //! 8    tensors               u64
 //! 16   keys                  u64
@@ -102,6 +102,8 @@ fn read_version(cursor: &mut Cursor<'_>) -> Result<u32, Malformed> {
     let magic = cursor.u32()?.to_le_bytes();
     match &magic {
         b"GGUF" => {}
+        // The magic of a requantization in progress, and what a torn write of it can look like.
+        b"GGRQ" | b"GGRF" | b"GGUQ" => return Err(Malformed::Unfinished),
         b"FUGG" => return Err(Malformed::BigEndian),
         _ => return Err(Malformed::Magic { found: magic }),
     }

@@ -103,6 +103,30 @@ pub enum Error {
     #[error("the plan has {expected} here, got {found}")]
     OffPlan { expected: Box<str>, found: Box<str> },
 
+    /// A file that would be replaced.
+    #[error("{} exists", path.display())]
+    Exists { path: PathBuf },
+
+    /// A file that another process is writing.
+    #[error("another process is writing {}", path.display())]
+    Busy { path: PathBuf },
+
+    /// The operating system refused to make a file.
+    #[error("cannot {doing} {}", path.display())]
+    File {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+
+    /// A change of metadata that makes no sense.
+    #[error("{}: {why}", quoted(text))]
+    Edit { text: Box<str>, why: Box<str> },
+
+    /// The caller asked to stop.
+    #[error("stopped")]
+    Stopped,
+
     /// The sink of a writer failed.
     #[error("cannot write the GGUF file")]
     Write(#[source] io::Error),
@@ -126,6 +150,13 @@ pub enum Malformed {
     /// The first four bytes are something else.
     #[error("not a GGUF file: it starts with {}, not with \"GGUF\"", found.escape_ascii())]
     Magic { found: [u8; 4] },
+
+    /// Overwritten in place by a requantization that was interrupted.
+    #[error(
+        "an unfinished requantization: the file is half old, half new; \
+         finish it with `ds4 requant --resume` on it, which needs the journal (`.requant`) beside it"
+    )]
+    Unfinished,
 
     /// Written on or for a big-endian machine.
     #[error("a big-endian GGUF file; only little-endian files can be used")]

@@ -95,6 +95,26 @@ impl Metadata {
         None
     }
 
+    /// Give the value of `from` the key `to`, in the same place.
+    ///
+    /// # Errors
+    /// [`Error::MissingKey`] when there is no `from`, [`Error::Edit`] when there is a `to`.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<(), Error> {
+        if self.index.contains_key(to) {
+            return Err(Error::Edit {
+                text: to.into(),
+                why: "the key exists".into(),
+            });
+        }
+        let at = self
+            .index
+            .remove(from)
+            .ok_or_else(|| Error::MissingKey { key: from.into() })?;
+        self.entries[at].0 = to.into();
+        self.index.insert(to.into(), at);
+        Ok(())
+    }
+
     /// Take `key` out; the others keep their order.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let at = self.index.remove(key)?;

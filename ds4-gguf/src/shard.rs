@@ -19,11 +19,11 @@ use crate::error::{FileName, Malformed};
 use crate::{Error, Metadata};
 
 /// Most files a model may be split into: the key is 16 bits wide.
-const MAX_COUNT: u64 = 65_535;
+pub(crate) const MAX_COUNT: u64 = 65_535;
 
-const COUNT: &str = "split.count";
-const INDEX: &str = "split.no";
-const TENSORS: &str = "split.tensors.count";
+pub(crate) const COUNT: &str = "split.count";
+pub(crate) const INDEX: &str = "split.no";
+pub(crate) const TENSORS: &str = "split.tensors.count";
 
 /// One file of a model.
 #[derive(Clone, Debug)]

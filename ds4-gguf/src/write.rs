@@ -121,6 +121,22 @@ impl Plan {
         &self.metadata
     }
 
+    /// The tensors so far; offsets count from the start of the data.
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.tensors
+    }
+
+    /// Bytes of the file, header and padding included.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn file_bytes(&self) -> Result<u64, Error> {
+        let header = self.header()?.len() as u64;
+        header
+            .checked_add(self.data_bytes)
+            .ok_or_else(|| unwritable("the file", "it would pass 2^64 bytes"))
+    }
+
     /// Record which layout id 107 has, once and for the whole file.
     fn name_layout(&mut self, layout: RocmFp2Layout) -> Result<(), String> {
         match self.metadata.value(RocmFp2Layout::KEY) {
@@ -136,8 +152,11 @@ impl Plan {
         }
     }
 
-    /// Everything before the data, padded; offsets of tensors still count from its end.
-    fn header(&self) -> Result<Vec<u8>, Error> {
+    /// Everything before the data, padded to the alignment; the first tensor follows.
+    ///
+    /// # Errors
+    /// [`Error::Unwritable`] when a key is empty or too long or arrays nest deeper than eight.
+    pub fn header(&self) -> Result<Vec<u8>, Error> {
         let mut out = b"GGUF".to_vec();
         out.extend(VERSION.to_le_bytes());
         out.extend((self.tensors.len() as u64).to_le_bytes());

@@ -22,87 +22,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use ds4_gguf::{Array, DecidedBy, Gguf, Item, TensorInfo, TensorType};
+use ds4_gguf::{Array, DecidedBy, Gguf, Item, Metadata, TensorInfo, TensorType};
 use serde_json::{Map, Value, json};
 
-/// What a tensor is for, by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
-    /// The table of token vectors: one row a token.
-    Embedding,
-    /// Attention projections, their norms and sinks.
-    Attention,
-    /// Compressors of the key-value history.
-    Compressor,
-    /// The indexer that chooses compressed rows, its compressor included.
-    Indexer,
-    /// Routers, their biases, and tables that route by token.
-    Router,
-    /// Routed experts: the chosen few are read.
-    Experts,
-    /// Shared experts and dense feed-forward layers.
-    Dense,
-    /// Hyper-connections.
-    HyperConnections,
-    /// The output projection and its norm.
-    Output,
-    /// Names unknown here; not read when a token is decoded.
-    Other,
-}
-
-impl Role {
-    /// The role of the tensor called `name` in a model of `layers` layers.
-    pub fn of(name: &str, layers: Option<u64>) -> Self {
-        let Some((layer, part)) = name
-            .strip_prefix("blk.")
-            .and_then(|rest| rest.split_once('.'))
-        else {
-            return match name {
-                "token_embd.weight" => Self::Embedding,
-                _ if name.starts_with("output_hc_") || name.starts_with("hc_head_") => {
-                    Self::HyperConnections
-                }
-                "output.weight" | "output_norm.weight" => Self::Output,
-                _ => Self::Other,
-            };
-        };
-        let in_model = layer
-            .parse::<u64>()
-            .is_ok_and(|layer| layers.is_none_or(|count| layer < count));
-        match part {
-            _ if !in_model => Self::Other,
-            _ if part.starts_with("hc_") => Self::HyperConnections,
-            _ if part.starts_with("attn_compress") => Self::Compressor,
-            _ if part.starts_with("attn_") => Self::Attention,
-            _ if part.starts_with("indexer") => Self::Indexer,
-            _ if part.starts_with("ffn_gate_inp")
-                || part.starts_with("ffn_gate_tid2eid")
-                || part.starts_with("exp_probs_b") =>
-            {
-                Self::Router
-            }
-            _ if part.contains("_exps.") => Self::Experts,
-            _ if part.starts_with("ffn_") => Self::Dense,
-            _ => Self::Other,
-        }
-    }
-
-    /// In words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Embedding => "embedding",
-            Self::Attention => "attention",
-            Self::Compressor => "compressor",
-            Self::Indexer => "indexer",
-            Self::Router => "router",
-            Self::Experts => "routed experts",
-            Self::Dense => "shared experts",
-            Self::HyperConnections => "hyper-connections",
-            Self::Output => "output",
-            Self::Other => "other",
-        }
-    }
-}
+pub use ds4_quant::recipe::Role;
 
 /// All tensors of one role and one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,34 +53,29 @@ pub struct Unsupported {
     pub reason: String,
 }
 
-/// The summary of one model file.
-#[derive(Clone, Debug)]
-pub struct Report {
-    gguf: Gguf,
-    groups: Vec<Group>,
-    bytes_per_token: Option<u64>,
-    unsupported: Vec<Unsupported>,
+/// What the tensors of a model take, in its file and at each decoded token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Tensors by role, within a role the largest first.
+    pub groups: Vec<Group>,
+    /// Bytes of weights read to decode one token: see [`Report::bytes_per_token`].
+    pub bytes_per_token: Option<u64>,
 }
 
-impl Report {
-    /// Summarise `gguf`. Reads the directory alone, no weights.
-    pub fn of(gguf: &Gguf) -> Self {
-        let architecture = gguf
-            .metadata()
+impl Sizes {
+    /// Add up `tensors`, of a file that exists or of one that is planned.
+    pub fn of<'a>(metadata: &Metadata, tensors: impl IntoIterator<Item = &'a TensorInfo>) -> Self {
+        let architecture = metadata
             .find::<&str>("general.architecture")
             .unwrap_or_default();
-        let number = |key: &str| {
-            gguf.metadata()
-                .find::<u64>(&format!("{architecture}.{key}"))
-        };
+        let number = |key: &str| metadata.find::<u64>(&format!("{architecture}.{key}"));
         let layers = number("block_count");
         let experts = number("expert_used_count")
             .zip(number("expert_count"))
             .filter(|(used, count)| used <= count && *count > 0);
-
         let mut groups = BTreeMap::new();
         let mut bytes_per_token = Some(0u64);
-        for info in gguf.tensors() {
+        for info in tensors {
             let role = Role::of(&info.name, layers);
             let group = groups.entry((role, info.ty)).or_insert(Group {
                 role,
@@ -176,21 +94,75 @@ impl Report {
         let mut groups: Vec<Group> = groups.into_values().collect();
         groups.sort_by_key(|g| (g.role, std::cmp::Reverse(g.bytes)));
         Self {
-            gguf: gguf.clone(),
             groups,
             bytes_per_token,
+        }
+    }
+}
+
+impl fmt::Display for Sizes {
+    /// The table by role.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<18} {:<18} {:>8} {:>12} {:>14}",
+            "role", "type", "tensors", "bytes", "bits/weight"
+        )?;
+        for g in &self.groups {
+            let bits = 8.0 * g.bytes as f64 / g.weights.max(1) as f64;
+            writeln!(
+                f,
+                "{:<18} {:<18} {:>8} {:>12} {bits:>14.2}",
+                g.role.name(),
+                type_name(g.ty),
+                g.tensors,
+                human_bytes(g.bytes)
+            )?;
+        }
+        let tensors: usize = self.groups.iter().map(|g| g.tensors).sum();
+        let sum = |of: fn(&Group) -> u64| {
+            self.groups
+                .iter()
+                .fold(0u64, |sum, g| sum.saturating_add(of(g)))
+        };
+        let (bytes, weights) = (sum(|g| g.bytes), sum(|g| g.weights));
+        let bits = 8.0 * bytes as f64 / weights.max(1) as f64;
+        write!(
+            f,
+            "{:<18} {:<18} {tensors:>8} {:>12} {bits:>14.2}",
+            "total",
+            "",
+            human_bytes(bytes)
+        )
+    }
+}
+
+/// The summary of one model file.
+#[derive(Clone, Debug)]
+pub struct Report {
+    gguf: Gguf,
+    sizes: Sizes,
+    unsupported: Vec<Unsupported>,
+}
+
+impl Report {
+    /// Summarise `gguf`. Reads the directory alone, no weights.
+    pub fn of(gguf: &Gguf) -> Self {
+        Self {
+            gguf: gguf.clone(),
+            sizes: Sizes::of(gguf.metadata(), gguf.tensors()),
             unsupported: unsupported(gguf),
         }
     }
 
     /// Tensors by role, within a role the largest first.
     pub fn groups(&self) -> &[Group] {
-        &self.groups
+        &self.sizes.groups
     }
 
     /// Bytes of all tensors.
     pub fn bytes(&self) -> u64 {
-        self.groups
+        self.groups()
             .iter()
             .fold(0, |sum, g| sum.saturating_add(g.bytes))
     }
@@ -198,7 +170,7 @@ impl Report {
     /// Bytes of weights read to decode one token: one row of tables by token, the chosen routed experts, all of the rest.
     /// `None` when the file has routed experts and does not say how many are used.
     pub fn bytes_per_token(&self) -> Option<u64> {
-        self.bytes_per_token
+        self.sizes.bytes_per_token
     }
 
     /// Tensors that cannot be decoded, all of them.
@@ -223,7 +195,7 @@ impl Report {
             })
             .collect();
         let groups: Vec<Value> = self
-            .groups
+            .groups()
             .iter()
             .map(|g| json!({ "role": g.role.name(), "type": type_name(g.ty), "tensors": g.tensors, "weights": g.weights, "bytes": g.bytes }))
             .collect();
@@ -241,7 +213,7 @@ impl Report {
             "tensors": tensors,
             "groups": groups,
             "bytes": self.bytes(),
-            "bytes_per_token": self.bytes_per_token,
+            "bytes_per_token": self.bytes_per_token(),
             "unsupported": unsupported,
         })
     }
@@ -387,31 +359,8 @@ impl fmt::Display for Report {
             )?;
         }
 
-        writeln!(
-            f,
-            "\n{:<18} {:<10} {:>8} {:>12} {:>14}",
-            "role", "type", "tensors", "bytes", "bits/weight"
-        )?;
-        for g in &self.groups {
-            let bits = 8.0 * g.bytes as f64 / g.weights.max(1) as f64;
-            writeln!(
-                f,
-                "{:<18} {:<10} {:>8} {:>12} {bits:>14.2}",
-                g.role.name(),
-                type_name(g.ty),
-                g.tensors,
-                human_bytes(g.bytes)
-            )?;
-        }
-        writeln!(
-            f,
-            "{:<18} {:<10} {:>8} {:>12}",
-            "total",
-            "",
-            gguf.tensors().len(),
-            human_bytes(self.bytes())
-        )?;
-        match self.bytes_per_token {
+        writeln!(f, "\n{}", self.sizes)?;
+        match self.bytes_per_token() {
             Some(bytes) => writeln!(f, "\nbytes per decoded token: {}", human_bytes(bytes))?,
             None => writeln!(
                 f,

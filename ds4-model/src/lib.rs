@@ -39,6 +39,7 @@ pub mod config;
 mod engine;
 mod error;
 pub mod exec;
+pub mod forecast;
 mod generate;
 pub mod graph;
 pub mod inspect;

@@ -24,7 +24,7 @@ const QUESTION: &str = "What is the capital of France?";
 const ANSWER: &str = "The capital of France is Paris.";
 
 /// Every example of the workspace; `cargo xtask tidy` fails when one is missing here.
-pub(crate) const EXAMPLES: [Example; 8] = [
+pub(crate) const EXAMPLES: [Example; 10] = [
     Example {
         name: "embed",
         runs: &[Run {
@@ -94,6 +94,29 @@ pub(crate) const EXAMPLES: [Example; 8] = [
             ],
             stdout: &["256 × 256 × 16 of IQ2_XXS"],
             writes: &[("weights.f32", 256 * 256 * 16 * 4)],
+        }],
+    },
+    Example {
+        name: "quantize",
+        runs: &[
+            Run {
+                args: &[],
+                stdout: &["Q2_0_ROCMFP2", "Q2_K", "IQ2_XXS"],
+                writes: &[],
+            },
+            Run {
+                args: &[DEMO, "blk.0.attn_q_b.weight"],
+                stdout: &["128 × 768 of Q8_0", "rows of 128 do not fit its blocks"],
+                writes: &[],
+            },
+        ],
+    },
+    Example {
+        name: "requantize",
+        runs: &[Run {
+            args: &["--out", "{out}/smaller.gguf"],
+            stdout: &["MXFP4 → Q2_K", "7 tensors changed, 205 copied"],
+            writes: &[("smaller.gguf", 15_728_352)],
         }],
     },
     Example {

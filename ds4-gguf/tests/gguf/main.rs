@@ -7,6 +7,8 @@ mod interop;
 mod mutate;
 mod mutation;
 mod raw;
+#[cfg(feature = "mmap")]
+mod rewrite;
 mod rocmfp2;
 mod roundtrip;
 #[cfg(feature = "mmap")]

@@ -296,7 +296,7 @@ fn checked<E: Encoder>(
     }
 }
 
-const WEIGHT: &str = "weight";
+pub(crate) const WEIGHT: &str = "weight";
 
 fn finite(what: &'static str, x: &[f32]) -> Result<(), Error> {
     match x.iter().position(|x| !x.is_finite()) {

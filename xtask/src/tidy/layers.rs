@@ -29,7 +29,16 @@ pub(crate) const LAYERS: [Layer; 8] = [
     Layer {
         name: "ds4-quant",
         ours: &["ds4-gguf"],
-        outside: &["bytemuck", "half", "rayon", "thiserror"],
+        outside: &[
+            "bytemuck",
+            "crc32fast",
+            "globset",
+            "half",
+            "rayon",
+            "serde",
+            "thiserror",
+            "toml",
+        ],
     },
     Layer {
         name: "ds4-hip",
@@ -61,10 +70,11 @@ pub(crate) const LAYERS: [Layer; 8] = [
     },
     Layer {
         name: "ds4-cli",
-        ours: &["ds4-gguf", "ds4-model"],
+        ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
         outside: &[
             "anyhow",
             "clap",
+            "ctrlc",
             "indicatif",
             "rustyline",
             "serde",

@@ -1,0 +1,46 @@
+//! `ds4 edit`.
+
+use std::io::Write;
+
+use anyhow::{Result, bail};
+use ds4_gguf::{Edit, Rewrite};
+
+use crate::args;
+use crate::progress::Progress;
+use crate::quantize::open;
+
+pub(crate) fn run(args: &args::Edit) -> Result<()> {
+    let source = open(&args.model)?;
+    let mut metadata = source.metadata().clone();
+    // Out of the way first, then new names, then values.
+    for key in &args.remove {
+        Edit::remove(key).apply(&mut metadata)?;
+    }
+    for text in &args.rename {
+        Edit::rename(text)?.apply(&mut metadata)?;
+    }
+    for text in &args.set {
+        Edit::set(text)?.apply(&mut metadata)?;
+    }
+    let edited = Rewrite::new(&source, metadata)?;
+    let mut out = std::io::stdout().lock();
+    if args.dry_run {
+        for (key, value) in edited.metadata().iter() {
+            writeln!(out, "{key} = {value}")?;
+        }
+        return Ok(());
+    }
+    let (path, overwrite) = match &args.output {
+        Some(output) => (output.clone(), args.force),
+        None if source.shards().len() > 1 => {
+            bail!("the model is split: name an output, one file for all of it")
+        }
+        // The file itself is replaced, not a link to it.
+        None => (std::fs::canonicalize(&args.model)?, true),
+    };
+    let progress = Progress::new("edit");
+    edited.write(&path, overwrite, |c| progress.at(c.tensor, c.done, c.total))?;
+    drop(progress);
+    writeln!(out, "{}: {} bytes", path.display(), edited.file_bytes())?;
+    Ok(())
+}

@@ -1,0 +1,420 @@
+//! `ds4 quantize`, `requant`, `split`, `merge` and `edit`, from outside.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Writer};
+use tempfile::TempDir;
+
+const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
+
+fn command(folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ds4"));
+    command.args(arguments).current_dir(folder.path());
+    command
+}
+
+fn ds4(folder: &TempDir, arguments: &[&str]) -> Output {
+    command(folder, arguments).output().unwrap()
+}
+
+/// Standard output of a success.
+fn said(folder: &TempDir, arguments: &[&str]) -> String {
+    let output = ds4(folder, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Exit code and standard error of a failure, which leaves the folder as it was.
+fn failed(folder: &TempDir, arguments: &[&str]) -> (i32, String) {
+    let before = names(folder);
+    let output = ds4(folder, arguments);
+    assert_eq!(names(folder), before, "{arguments:?}");
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+fn names(folder: &TempDir) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn open(folder: &TempDir, name: &str) -> Gguf {
+    Gguf::open(folder.path().join(name)).unwrap()
+}
+
+/// A model with MXFP4 down experts: every block the same, `fill` times a power of two.
+fn mxfp4(path: &Path, rows: u64) {
+    let mut metadata = Metadata::new();
+    metadata.set("general.architecture", "deepseek4");
+    metadata.set("general.file_type", 38u32);
+    metadata.set("general.quantization_version", 2u32);
+    metadata.set("deepseek4.block_count", 1u32);
+    let mut plan = Plan::new(metadata).unwrap();
+    plan.add("output_norm.weight", &[256], TensorType::F32)
+        .unwrap();
+    plan.add(
+        "blk.0.ffn_down_exps.weight",
+        &[256, rows, 2],
+        TensorType::Mxfp4,
+    )
+    .unwrap();
+    plan.add("blk.0.attn_kv.weight", &[256, 8], TensorType::Q8_0)
+        .unwrap();
+    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let mut i = 0u32;
+    while let Some(info) = writer.current() {
+        let (ty, bytes) = (info.ty, info.extent.bytes);
+        let data: Vec<u8> = (0..bytes)
+            .map(|at| {
+                i = i.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                match ty {
+                    // Scales near 1; zeros for everything that is no MXFP4.
+                    TensorType::Mxfp4 if at % 17 == 0 => 120 + (i >> 30) as u8,
+                    TensorType::Mxfp4 => (i >> 24) as u8,
+                    _ => 0,
+                }
+            })
+            .collect();
+        writer.write(&data).unwrap();
+    }
+    std::fs::write(path, writer.finish().unwrap()).unwrap();
+}
+
+#[test]
+fn a_dry_run_tells_the_size_that_the_file_then_has() {
+    let folder = TempDir::new().unwrap();
+    let dry = ["quantize", DEMO, "--recipe", "q8", "--dry-run"];
+    let shown = said(&folder, &dry);
+    assert!(
+        shown.contains("routed experts") && shown.contains("at 240.5 GB/s at most"),
+        "{shown}"
+    );
+    let json = said(
+        &folder,
+        &[&dry[..], &["--json", "--bandwidth", "100"]].concat(),
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(names(&folder).is_empty());
+    said(&folder, &["quantize", DEMO, "out.gguf", "-r", "q8"]);
+    let file = folder.path().join("out.gguf");
+    assert_eq!(json["file_bytes"], file.metadata().unwrap().len());
+    let report = ds4_model::inspect::Report::of(&open(&folder, "out.gguf"));
+    assert_eq!(json["bytes_per_token"], report.bytes_per_token().unwrap());
+    let ceiling = 100e9 / report.bytes_per_token().unwrap() as f64;
+    let told = json["ceiling_tokens_per_second"].as_f64().unwrap();
+    assert!((told / ceiling - 1.0).abs() < 1e-9);
+    assert_eq!(names(&folder), ["out.gguf"]);
+}
+
+#[test]
+fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(
+        folder.path().join("mine.toml"),
+        "[[rule]]\ntensor = \"output.weight\"\ntype = \"Q6_K\"\n",
+    )
+    .unwrap();
+    std::fs::write(
+        folder.path().join("bad.toml"),
+        "\n[[rule]]\ntipe = \"Q6_K\"\n",
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("bad.dat"), "no importance").unwrap();
+    let shown = said(&folder, &["quantize", DEMO, "out.gguf", "-r", "mine.toml"]);
+    assert!(
+        shown.contains("output.weight") && shown.contains("1 tensors changed"),
+        "{shown}"
+    );
+    assert_eq!(
+        open(&folder, "out.gguf")
+            .tensor("output.weight")
+            .unwrap()
+            .info
+            .ty,
+        TensorType::Q6K
+    );
+    mxfp4(&folder.path().join("m.gguf"), 4);
+    let mut broken = std::fs::read(folder.path().join("m.gguf")).unwrap();
+    broken.truncate(broken.len() - 100);
+    std::fs::write(folder.path().join("cut.gguf"), broken).unwrap();
+    for (arguments, code, words) in [
+        (
+            &["quantize", "m.gguf", "o", "-r", "nothing"] as &[&str],
+            2,
+            "native, strix",
+        ),
+        (&["quantize", "m.gguf", "o", "-r", "bad.toml"], 2, "line 3"),
+        (&["quantize", "m.gguf", "-r", "q8"], 2, "OUTPUT"),
+        (&["quantize", "m.gguf", "out.gguf", "-r", "q8"], 2, "exists"),
+        (&["quantize", "none.gguf", "o", "-r", "q8"], 3, "none.gguf"),
+        (&["quantize", "cut.gguf", "o", "-r", "q8"], 3, "cut.gguf"),
+        (
+            &[
+                "quantize",
+                "m.gguf",
+                "o",
+                "-r",
+                "native",
+                "--imatrix",
+                "none.dat",
+            ],
+            3,
+            "none.dat",
+        ),
+        (
+            &[
+                "quantize",
+                "m.gguf",
+                "o",
+                "-r",
+                "native",
+                "--imatrix",
+                "bad.dat",
+            ],
+            3,
+            "bad.dat",
+        ),
+        (
+            &["requant", "m.gguf", "--in-place", "-r", "f16"],
+            3,
+            "grows",
+        ),
+        (&["requant", "m.gguf", "--resume"], 3, "nothing to resume"),
+        (&["requant", "m.gguf", "o", "--in-place"], 2, "--in-place"),
+        (&["requant", "cut.gguf", "--in-place"], 3, "cut.gguf"),
+        (&["split", "m.gguf", "p"], 2, "--max"),
+        (&["split", "m.gguf", "p", "--max-size", "0"], 2, "500M"),
+        (&["merge", "cut.gguf", "o"], 3, "cut.gguf"),
+        (&["edit", "m.gguf", "--remove", "nobody"], 2, "nobody"),
+        (
+            &["edit", "m.gguf", "o", "--set", "general.file_type=x"],
+            2,
+            "no u32",
+        ),
+    ] {
+        let (found, errors) = failed(&folder, arguments);
+        assert_eq!(found, code, "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+    }
+    std::fs::write(
+        folder.path().join("iq.toml"),
+        "[[rule]]\nrole = \"routed experts\"\ntype = \"IQ2_XXS\"\n",
+    )
+    .unwrap();
+    let (code, errors) = failed(&folder, &["quantize", "m.gguf", "o", "-r", "iq.toml"]);
+    assert_eq!(code, 3);
+    assert!(errors.contains("ds4 imatrix"), "{errors}");
+}
+
+#[test]
+fn weights_that_are_no_numbers_stop_quantize_unless_allowed() {
+    let folder = TempDir::new().unwrap();
+    let mut plan = Plan::new(Metadata::new()).unwrap();
+    plan.add("a.weight", &[32, 2], TensorType::F32).unwrap();
+    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    let x = (0..64).flat_map(|i| if i == 40 { f32::NAN } else { 1.0 }.to_le_bytes());
+    writer.write(&x.collect::<Vec<u8>>()).unwrap();
+    let bytes = writer.finish().unwrap();
+    std::fs::write(folder.path().join("m.gguf"), bytes).unwrap();
+    std::fs::write(folder.path().join("r.toml"), "[[rule]]\ntype = \"Q8_0\"\n").unwrap();
+    for arguments in [
+        &["quantize", "m.gguf", "o", "-r", "r.toml"][..],
+        &["requant", "m.gguf", "--in-place", "-r", "r.toml"],
+    ] {
+        let (code, errors) = failed(&folder, arguments);
+        assert_eq!(code, 3, "{errors}");
+        assert!(
+            errors.contains("`a.weight`: weight 40 is NaN") && errors.contains("--allow-nonfinite"),
+            "{errors}"
+        );
+    }
+    said(
+        &folder,
+        &[
+            "quantize",
+            "m.gguf",
+            "o",
+            "-r",
+            "r.toml",
+            "--allow-nonfinite",
+        ],
+    );
+    said(
+        &folder,
+        &[
+            "requant",
+            "m.gguf",
+            "--in-place",
+            "-r",
+            "r.toml",
+            "--allow-nonfinite",
+        ],
+    );
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    let (new, in_place) = (open(&folder, "o"), open(&folder, "m.gguf"));
+    assert_eq!(
+        new.tensor("a.weight").unwrap().bytes,
+        in_place.tensor("a.weight").unwrap().bytes
+    );
+    assert!(!read("o").is_empty());
+}
+
+#[test]
+fn requant_in_place_gives_the_bytes_of_a_new_file() {
+    let folder = TempDir::new().unwrap();
+    mxfp4(&folder.path().join("m.gguf"), 500);
+    let dry = said(&folder, &["requant", "m.gguf", "--in-place", "--dry-run"]);
+    assert!(dry.contains("in place: "), "{dry}");
+    said(&folder, &["requant", "m.gguf", "new.gguf"]);
+    let shown = said(&folder, &["requant", "m.gguf", "--in-place"]);
+    assert!(shown.contains("MXFP4 → Q2_K"), "{shown}");
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("new.gguf") == read("m.gguf"));
+    let (code, errors) = failed(&folder, &["requant", "m.gguf", "--in-place"]);
+    assert_eq!(code, 1);
+    assert!(errors.contains("changes no tensor"), "{errors}");
+}
+
+/// Wait for `condition`, while the child lives.
+#[cfg(unix)]
+fn wait(child: &mut std::process::Child, condition: impl Fn() -> bool) {
+    while !condition() {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(unix)]
+fn interrupt(child: &std::process::Child) {
+    let pid = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_file() {
+    let folder = TempDir::new().unwrap();
+    let mut child = command(
+        &folder,
+        &["quantize", DEMO, "out.gguf", "-r", "q4k", "-t", "1"],
+    )
+    .stdout(Stdio::null())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let partial = folder.path().join("out.gguf.partial");
+    wait(&mut child, || partial.exists());
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("stopped"), "{errors}");
+    assert!(names(&folder).is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_in_place_can_be_resumed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("m.gguf");
+    mxfp4(&path, 60_000);
+    said(&folder, &["requant", "m.gguf", "new.gguf"]);
+    let mut child = command(&folder, &["requant", "m.gguf", "--in-place", "-t", "1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let marked = || {
+        let mut magic = [0; 4];
+        let mut file = std::fs::File::open(&path).unwrap();
+        std::io::Read::read_exact(&mut file, &mut magic).unwrap();
+        &magic == b"GGRQ"
+    };
+    wait(&mut child, marked);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("--resume"), "{errors}");
+    let (code, errors) = failed(&folder, &["inspect", "m.gguf"]);
+    assert_eq!(code, 3);
+    assert!(errors.contains("ds4 requant --resume"), "{errors}");
+    let (code, errors) = failed(&folder, &["requant", "m.gguf", "--in-place"]);
+    assert_eq!(code, 3);
+    assert!(errors.contains("unfinished"), "{errors}");
+    said(&folder, &["requant", "m.gguf", "--resume"]);
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("new.gguf") == read("m.gguf"));
+    assert_eq!(names(&folder), ["m.gguf", "new.gguf"]);
+}
+
+#[test]
+fn a_model_is_split_quantized_in_parts_merged_and_edited() {
+    let folder = TempDir::new().unwrap();
+    let dry = said(
+        &folder,
+        &["split", DEMO, "part", "--max-size", "4M", "--dry-run"],
+    );
+    assert!(names(&folder).is_empty());
+    let shown = said(&folder, &["split", DEMO, "part", "--max-size", "4M"]);
+    assert_eq!(dry, shown);
+    let parts = names(&folder);
+    assert!(
+        parts.len() > 2 && parts[0].starts_with("part-00001-of-0000"),
+        "{parts:?}"
+    );
+    said(&folder, &["merge", &parts[1], "whole.gguf"]);
+    let demo = Gguf::open(DEMO).unwrap();
+    let whole = open(&folder, "whole.gguf");
+    assert_eq!(whole.metadata(), demo.metadata());
+    assert!(
+        demo.tensors().iter().all(|t| {
+            demo.tensor(&t.name).unwrap().bytes == whole.tensor(&t.name).unwrap().bytes
+        })
+    );
+    // A split model is as good a source as a whole one.
+    said(&folder, &["quantize", &parts[0], "a.gguf", "-r", "q8"]);
+    said(&folder, &["quantize", DEMO, "b.gguf", "-r", "q8"]);
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("a.gguf") == read("b.gguf"));
+    let (code, errors) = failed(&folder, &["requant", &parts[0], "--in-place", "-r", "q8"]);
+    assert_eq!(code, 3);
+    assert!(errors.contains("ds4 merge"), "{errors}");
+
+    let edit = [
+        "edit",
+        "whole.gguf",
+        "--set",
+        "general.name=renamed",
+        "--rename",
+        "general.type=x.type",
+    ];
+    let dry = said(&folder, &[&edit[..], &["--dry-run"]].concat());
+    assert!(dry.contains("general.name = \"renamed\""), "{dry}");
+    assert_eq!(open(&folder, "whole.gguf").metadata(), demo.metadata());
+    said(&folder, &edit);
+    let edited = open(&folder, "whole.gguf");
+    assert_eq!(
+        edited.metadata().get::<&str>("general.name").unwrap(),
+        "renamed"
+    );
+    assert_eq!(edited.metadata().get::<&str>("x.type").unwrap(), "model");
+}

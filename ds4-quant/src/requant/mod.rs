@@ -1,0 +1,578 @@
+//! Requantization in place, for disks that cannot hold a model twice.
+//!
+//! ```text
+//!  model            journal
+//!  GGUF old         –
+//!  GGUF old         plan, synced              1  nothing is lost: the model opens as it was
+//!  GGRQ old         plan                      2  no reader opens the model from here on
+//!  GGRQ mixed       plan, redo k, done k …    3  steps in order, each synced before the next
+//!  GGRQ new         plan, all done            4  header written, file cut
+//!  GGUF new         –                         5
+//! ```
+//! A step whose result lies clear of its source can be repeated; the result of any other goes to the journal before it
+//! goes to the model. So each state has exactly one continuation, [`resume`]: after a kill, a power loss that forgets
+//! what was not synced, a full disk, an I/O error. The result has the bytes that [`crate::quantize`] writes for the
+//! same types and metadata.
+//!
+//! Other programs that have the model mapped see it change under them; the lock on the file is advisory.
+
+mod error;
+mod journal;
+mod layout;
+mod storage;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use ds4_gguf::{Gguf, Plan, TensorType};
+
+use crate::quantize::{Changed, Importance, Progress, Quantize, QuantizeError, Report, metadata};
+use crate::recipe::Recipe;
+use crate::transcode::{Transcode, first_unusable};
+use crate::{NonFinite, Pool, codec};
+
+use journal::{Body, Kind, disk};
+use layout::{Move, Step};
+
+pub use error::RequantError;
+pub use storage::{FileStorage, Part, Storage, journal_path};
+
+/// The magic of a model that is being requantized.
+const UNFINISHED: [u8; 4] = *b"GGRQ";
+
+/// Bytes of weights looked at a time before anything is written.
+const CHUNK: u64 = 4 << 20;
+
+/// A requantization that is decided and not yet begun.
+#[derive(Debug)]
+pub struct Requant {
+    body: Body,
+    unrecorded: Vec<&'static str>,
+}
+
+impl Requant {
+    /// Decide what becomes of each tensor of `source`, which must be one file, and whether that can be done in place.
+    ///
+    /// # Errors
+    /// [`RequantError::Split`], [`RequantError::Order`], [`RequantError::Grows`] and [`RequantError::HeaderRoom`] when
+    /// it cannot; [`RequantError::Nothing`]; [`RequantError::Quantize`] when the types or the importance do not fit.
+    pub fn new(
+        source: &Gguf,
+        recipe: &Recipe,
+        importance: Option<Importance<'_>>,
+        nonfinite: NonFinite,
+    ) -> Result<Self, RequantError> {
+        if source.shards().len() != 1 {
+            return Err(RequantError::Split {
+                count: source.shards().len(),
+            });
+        }
+        let decided = Quantize::new(source, recipe, importance)?;
+        if decided.tensors().iter().all(|t| t.is_copied()) {
+            return Err(RequantError::Nothing);
+        }
+        decided.check_importance()?;
+        let Some(first) = source.tensors().iter().map(|t| t.extent.offset).min() else {
+            return Err(RequantError::Nothing);
+        };
+        let (header, unrecorded) = header(source, &decided, importance, first)?;
+        let alignment = source.alignment();
+        let mut write = header.len() as u64;
+        let mut moves = Vec::new();
+        for (info, planned) in source.tensors().iter().zip(decided.tensors()) {
+            let vectors = crate::quantize::vectors(importance, info, planned.info.ty)?;
+            moves.push(Move {
+                name: info.name.clone(),
+                dims: info.dims,
+                from: info.ty,
+                to: planned.info.ty,
+                read: info.extent.offset,
+                write,
+                importance: vectors.concat(),
+            });
+            write = (write + planned.info.extent.bytes).next_multiple_of(alignment);
+        }
+        layout::check(&moves)?;
+        let file = source.shards()[0].bytes();
+        let old_header = first as usize;
+        Ok(Self {
+            body: Body {
+                old_len: file.len() as u64,
+                old_header: (first, crc32fast::hash(&file[..old_header])),
+                new_len: write,
+                alignment,
+                step: (layout::STEP, layout::SMALL_STEP),
+                clamp: nonfinite == NonFinite::Clamp,
+                header,
+                moves,
+            },
+            unrecorded,
+        })
+    }
+
+    /// Work in steps of at most `step` bytes of the source, `small` where they go by way of the journal. The defaults
+    /// are 64 MiB and 1 MiB; tests want less.
+    pub fn steps_of(mut self, step: u64, small: u64) -> Self {
+        self.body.step = (step.max(1), small.max(1));
+        self
+    }
+
+    /// Bytes of the file before and after.
+    pub fn file_bytes(&self) -> (u64, u64) {
+        (self.body.old_len, self.body.new_len)
+    }
+
+    /// Bytes of the journal while the work goes on.
+    pub fn journal_bytes(&self) -> u64 {
+        let plan = self.body.header.len() as u64
+            + self
+                .body
+                .moves
+                .iter()
+                .map(|m| 4 * m.importance.len() as u64 + m.name.len() as u64 + 128)
+                .sum::<u64>();
+        plan + records(&steps(&self.body))
+    }
+
+    /// Keys that say how the file was quantized and for which the old header leaves no room.
+    pub fn unrecorded(&self) -> &[&'static str] {
+        &self.unrecorded
+    }
+
+    /// Look at every weight that will be encoded, so that none stops the work in the middle. `source` is the file that
+    /// this was made for.
+    ///
+    /// # Errors
+    /// [`QuantizeError::NonFinite`] for the first weight that is no number or lies beyond ±65504, unless such are
+    /// clamped; [`RequantError::Cancelled`], with the model as it was.
+    pub fn check_weights(
+        &self,
+        source: &Gguf,
+        pool: &Pool,
+        mut on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<(), RequantError> {
+        if self.body.clamp {
+            return Ok(());
+        }
+        let changing = || self.body.moves.iter().filter(|m| m.from != m.to);
+        let total = changing().map(|m| m.bytes(m.from)).sum();
+        let mut done = 0;
+        for m in changing() {
+            let fail = |source| QuantizeError::codec(&m.name, source);
+            let from = codec(m.from).ok_or(crate::Error::NoCodec { ty: m.from });
+            let from = from.map_err(fail)?;
+            let cols = m.shape().map_err(fail)?.cols;
+            let tensor = source.tensor(&m.name).map_err(QuantizeError::from)?;
+            let rows = (CHUNK / m.row(m.from)).max(1);
+            let bytes = (rows * m.row(m.from)) as usize;
+            for (i, chunk) in tensor.bytes.chunks(bytes).enumerate() {
+                let found = first_unusable(pool, from, cols, chunk).map_err(fail)?;
+                if let Some((index, value)) = found {
+                    return Err(QuantizeError::NonFinite {
+                        tensor: m.name.clone(),
+                        index: i * rows as usize * cols + index,
+                        value,
+                    }
+                    .into());
+                }
+                done += chunk.len() as u64;
+                let progress = Progress {
+                    tensor: &m.name,
+                    done,
+                    total,
+                };
+                if on(progress).is_break() {
+                    return Err(QuantizeError::Cancelled.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Do it. Until the journal is durable a failure leaves the model as it was; from then on it can be resumed.
+    ///
+    /// # Errors
+    /// [`RequantError::Changed`] when the model is not the one that this was made for, [`RequantError::Unfinished`]
+    /// when it is in the middle of an earlier requantization; [`RequantError::Disk`], [`RequantError::Cancelled`].
+    pub fn run(
+        &self,
+        storage: &mut dyn Storage,
+        pool: &Pool,
+        on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<Report, RequantError> {
+        if is_unfinished(magic(storage)?) {
+            return Err(RequantError::Unfinished);
+        }
+        check_old(storage, &self.body)?;
+        let steps = steps(&self.body);
+        let end = journal::create(storage, &self.body, records(&steps))?;
+        mark(storage)?;
+        go_on(storage, pool, &self.body, &steps, 0, end, on)
+    }
+}
+
+/// Finish a requantization that was interrupted. The report is of the part that is done here.
+///
+/// # Errors
+/// [`RequantError::NotUnfinished`] when the model is whole, as before or as after (what is left of a journal is removed
+/// then); [`RequantError::NoJournal`], [`RequantError::Journal`] and [`RequantError::Changed`] when the journal does not
+/// belong to the model; [`RequantError::Disk`] and [`RequantError::Cancelled`]: it can be resumed again.
+pub fn resume(
+    storage: &mut dyn Storage,
+    pool: &Pool,
+    on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Report, RequantError> {
+    let unfinished = is_unfinished(magic(storage)?);
+    let journal = journal::read(storage)?;
+    let Some((body, start)) = journal else {
+        if unfinished {
+            return Err(RequantError::NoJournal);
+        }
+        let had = storage
+            .len(Part::Journal)
+            .map_err(|e| disk("read", Part::Journal, e))?;
+        remove(storage)?;
+        let journal = match had {
+            None => "there is no journal",
+            Some(_) => "its journal was not complete; start again without --resume",
+        };
+        return Err(RequantError::NotUnfinished { journal });
+    };
+    let steps = steps(&body);
+    if !unfinished {
+        // Interrupted between two and three durable facts: either end of the work.
+        if head_is(storage, &body.header)? {
+            remove(storage)?;
+            return Ok(Report::default());
+        }
+        check_old(storage, &body)?;
+        mark(storage)?;
+        return go_on(storage, pool, &body, &steps, 0, start, on);
+    }
+    let len = model_len(storage)?;
+    let (least, most) = (
+        body.old_len.min(body.new_len),
+        body.old_len.max(body.new_len),
+    );
+    if !(least..=most).contains(&len) {
+        return Err(RequantError::Changed {
+            what: "the size of the model",
+            expected: format!("{} bytes", body.old_len).into(),
+            found: format!("{len} bytes").into(),
+        });
+    }
+    mark(storage)?;
+    let sizes: Vec<u64> = steps.iter().map(|s| s.write_bytes + s.padding).collect();
+    let state = journal::replay(storage, start, &sizes)?;
+    let (mut done, mut end) = (state.done, state.end);
+    if let Some(result) = state.redo {
+        end = finish_step(storage, &steps[done], done, end, &result)?;
+        done += 1;
+    }
+    go_on(storage, pool, &body, &steps, done, end, on)
+}
+
+/// The steps from number `done` on, then the header.
+fn go_on(
+    storage: &mut dyn Storage,
+    pool: &Pool,
+    body: &Body,
+    steps: &[Step],
+    done: usize,
+    mut end: u64,
+    mut on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
+) -> Result<Report, RequantError> {
+    let total = steps.iter().map(|s| s.read_bytes).sum();
+    let mut bytes = steps[..done].iter().map(|s| s.read_bytes).sum();
+    let mut report = Report {
+        copied: body.moves.iter().filter(|m| m.from == m.to).count(),
+        ..Report::default()
+    };
+    for (k, step) in steps.iter().enumerate().skip(done) {
+        let m = &body.moves[step.tensor];
+        let progress = Progress {
+            tensor: &m.name,
+            done: bytes,
+            total,
+        };
+        if on(progress).is_break() {
+            return Err(RequantError::Cancelled);
+        }
+        let result = compute(storage, pool, body, step, &mut report)?;
+        if step.overlaps() {
+            end = journal::append(storage, end, Kind::Redo, k, &result)?;
+        }
+        end = finish_step(storage, step, k, end, &result)?;
+        bytes += step.read_bytes;
+    }
+    let fail = |source| disk("finish", Part::Model, source);
+    storage
+        .write_at(Part::Model, 4, &body.header[4..])
+        .map_err(fail)?;
+    storage.set_len(Part::Model, body.new_len).map_err(fail)?;
+    storage.sync(Part::Model).map_err(fail)?;
+    storage
+        .write_at(Part::Model, 0, &body.header[..4])
+        .map_err(fail)?;
+    storage.sync(Part::Model).map_err(fail)?;
+    remove(storage)?;
+    Ok(report)
+}
+
+/// Read the source of a step and make its result, padding included.
+fn compute(
+    storage: &mut dyn Storage,
+    pool: &Pool,
+    body: &Body,
+    step: &Step,
+    report: &mut Report,
+) -> Result<Vec<u8>, RequantError> {
+    let m = &body.moves[step.tensor];
+    let mut source = vec![0; step.read_bytes as usize];
+    storage
+        .read_at(Part::Model, step.read, &mut source)
+        .map_err(|e| disk("read", Part::Model, e))?;
+    let padding = step.padding as usize;
+    if m.from == m.to {
+        source.resize(source.len() + padding, 0);
+        return Ok(source);
+    }
+    let fail = |source| QuantizeError::codec(&m.name, source);
+    let shape = m.shape().map_err(fail)?;
+    let vectors = m.importance.chunks(shape.cols).collect();
+    let nonfinite = if body.clamp {
+        NonFinite::Clamp
+    } else {
+        NonFinite::Refuse
+    };
+    let transcode = Transcode::new(m.from, m.to, shape, vectors, nonfinite).map_err(fail)?;
+    let mut blocks = vec![0; step.write_bytes as usize];
+    let error = transcode
+        .rows(pool, step.row as usize, &source, &mut blocks)
+        .map_err(fail)?;
+    match report.tensors.last_mut() {
+        Some(last) if last.name == m.name => last.error.merge(&error),
+        _ => report.tensors.push(Changed {
+            name: m.name.clone(),
+            from: m.from,
+            to: m.to,
+            error,
+        }),
+    }
+    blocks.resize(blocks.len() + padding, 0);
+    Ok(blocks)
+}
+
+/// Write the result of step `k`, then say so; both durable on return.
+fn finish_step(
+    storage: &mut dyn Storage,
+    step: &Step,
+    k: usize,
+    end: u64,
+    result: &[u8],
+) -> Result<u64, RequantError> {
+    storage
+        .write_at(Part::Model, step.write, result)
+        .and_then(|()| storage.sync(Part::Model))
+        .map_err(|e| disk("write", Part::Model, e))?;
+    journal::append(storage, end, Kind::Done, k, &[])
+}
+
+/// Take the model away from readers; durable on return.
+fn mark(storage: &mut dyn Storage) -> Result<(), RequantError> {
+    storage
+        .write_at(Part::Model, 0, &UNFINISHED)
+        .and_then(|()| storage.sync(Part::Model))
+        .map_err(|e| disk("mark", Part::Model, e))
+}
+
+fn remove(storage: &mut dyn Storage) -> Result<(), RequantError> {
+    storage
+        .remove_journal()
+        .map_err(|e| disk("remove", Part::Journal, e))
+}
+
+fn steps(body: &Body) -> Vec<Step> {
+    layout::steps(&body.moves, body.alignment, body.step.0, body.step.1)
+}
+
+/// Bytes of all records that the steps write.
+fn records(steps: &[Step]) -> u64 {
+    let redo = |s: &Step| {
+        if s.overlaps() {
+            journal::record_bytes(s.write_bytes + s.padding)
+        } else {
+            0
+        }
+    };
+    steps
+        .iter()
+        .map(|s| redo(s) + journal::record_bytes(0))
+        .sum()
+}
+
+fn model_len(storage: &mut dyn Storage) -> Result<u64, RequantError> {
+    let len = storage.len(Part::Model);
+    Ok(len
+        .map_err(|e| disk("read", Part::Model, e))?
+        .unwrap_or_default())
+}
+
+/// The first four bytes of the model: of a GGUF, or of a requantization that is not finished.
+fn magic(storage: &mut dyn Storage) -> Result<[u8; 4], RequantError> {
+    let mut found = [0; 4];
+    if model_len(storage)? >= 4 {
+        storage
+            .read_at(Part::Model, 0, &mut found)
+            .map_err(|e| disk("read", Part::Model, e))?;
+    }
+    if found == *b"GGUF" || is_unfinished(found) {
+        Ok(found)
+    } else {
+        Err(RequantError::Magic { found })
+    }
+}
+
+/// The mark, and what a write of it or over it that was torn can leave.
+fn is_unfinished(magic: [u8; 4]) -> bool {
+    [*b"GGRQ", *b"GGRF", *b"GGUQ"].contains(&magic)
+}
+
+/// The model is the one that was planned for.
+fn check_old(storage: &mut dyn Storage, body: &Body) -> Result<(), RequantError> {
+    let len = model_len(storage)?;
+    if len != body.old_len {
+        return Err(RequantError::Changed {
+            what: "the size of the model",
+            expected: format!("{} bytes", body.old_len).into(),
+            found: format!("{len} bytes").into(),
+        });
+    }
+    let (bytes, want) = body.old_header;
+    let mut header = vec![0; bytes.min(len) as usize];
+    storage
+        .read_at(Part::Model, 0, &mut header)
+        .map_err(|e| disk("read", Part::Model, e))?;
+    let found = crc32fast::hash(&header);
+    if found != want {
+        return Err(RequantError::Changed {
+            what: "the checksum of the header",
+            expected: format!("{want:08x}").into(),
+            found: format!("{found:08x}").into(),
+        });
+    }
+    Ok(())
+}
+
+/// Whether the model starts with these bytes.
+fn head_is(storage: &mut dyn Storage, bytes: &[u8]) -> Result<bool, RequantError> {
+    if model_len(storage)? < bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut found = vec![0; bytes.len()];
+    storage
+        .read_at(Part::Model, 0, &mut found)
+        .map_err(|e| disk("read", Part::Model, e))?;
+    Ok(found == bytes)
+}
+
+/// The new header, at most `room` bytes, and the keys that there was no room for.
+fn header(
+    source: &Gguf,
+    decided: &Quantize<'_>,
+    importance: Option<Importance<'_>>,
+    room: u64,
+) -> Result<(Vec<u8>, Vec<&'static str>), RequantError> {
+    let build = |metadata: ds4_gguf::Metadata| -> Result<Vec<u8>, QuantizeError> {
+        let mut plan = Plan::new(metadata)?;
+        for t in decided.tensors() {
+            plan.add(&t.info.name, t.info.dims.as_slice(), t.info.ty)?;
+        }
+        Ok(plan.header()?)
+    };
+    let whole = build(decided.metadata().clone())?;
+    if whole.len() as u64 <= room {
+        return Ok((whole, Vec::new()));
+    }
+    // Key by key, the most useful first; one that the old header has already needs no room, or little.
+    let types: Vec<(TensorType, u64)> = decided
+        .tensors()
+        .iter()
+        .map(|t| (t.info.ty, t.info.dims.elements()))
+        .collect();
+    let mut metadata = source.metadata().clone();
+    metadata::name_layout(&mut metadata, types.iter().map(|(ty, _)| *ty));
+    let mut header = build(metadata.clone())?;
+    let mut unrecorded = Vec::new();
+    for (key, value) in metadata::changes(types.iter().copied(), importance.as_ref()) {
+        let mut with = metadata.clone();
+        match value {
+            Some(value) => drop(with.set(key, value)),
+            None => drop(with.remove(key)),
+        }
+        let longer = build(with.clone())?;
+        if longer.len() as u64 <= room {
+            (metadata, header) = (with, longer);
+        } else {
+            unrecorded.push(key);
+        }
+    }
+    if header.len() as u64 > room {
+        return Err(RequantError::HeaderRoom {
+            need: header.len() as u64,
+            room,
+        });
+    }
+    Ok((header, unrecorded))
+}
+
+/// [`Requant::new`], [`Requant::check_weights`] and [`Requant::run`] on the file at `path`.
+///
+/// # Errors
+/// As those; [`RequantError::Open`] and [`RequantError::Busy`].
+pub fn requant_file(
+    path: &Path,
+    recipe: &Recipe,
+    importance: Option<Importance<'_>>,
+    nonfinite: NonFinite,
+    pool: &Pool,
+    mut on: impl FnMut(Stage, Progress<'_>) -> ControlFlow<()>,
+) -> Result<(Requant, Report), RequantError> {
+    let mut storage = FileStorage::open(path)?;
+    if is_unfinished(magic(&mut storage)?) {
+        return Err(RequantError::Unfinished);
+    }
+    let source = open(storage.path())?;
+    let requant = Requant::new(&source, recipe, importance, nonfinite)?;
+    requant.check_weights(&source, pool, |progress| on(Stage::Check, progress))?;
+    // The mapping must not see what follows.
+    drop(source);
+    let report = requant.run(&mut storage, pool, |progress| on(Stage::Write, progress))?;
+    Ok((requant, report))
+}
+
+/// [`resume`] on the file at `path`.
+///
+/// # Errors
+/// As that; [`RequantError::Open`] and [`RequantError::Busy`].
+pub fn resume_file(
+    path: &Path,
+    pool: &Pool,
+    mut on: impl FnMut(Stage, Progress<'_>) -> ControlFlow<()>,
+) -> Result<Report, RequantError> {
+    let mut storage = FileStorage::open(path)?;
+    resume(&mut storage, pool, |progress| on(Stage::Write, progress))
+}
+
+/// What is being done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Its weights are looked at; nothing is written.
+    Check,
+    /// It is being rewritten.
+    Write,
+}
+
+fn open(path: &Path) -> Result<Gguf, RequantError> {
+    Ok(Gguf::open(path).map_err(QuantizeError::from)?)
+}
