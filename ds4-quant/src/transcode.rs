@@ -206,8 +206,7 @@ pub(crate) fn first_unusable(
                 found[0] = Err(error);
                 return;
             }
-            // A NaN is not within either.
-            if let Some(i) = x.iter().position(|x| !(x.abs() <= CLAMP)) {
+            if let Some(i) = x.iter().position(|x| x.is_nan() || x.abs() > CLAMP) {
                 found[0] = Ok(Some((r * cols + i, x[i])));
                 return;
             }

@@ -1,4 +1,8 @@
 //! Whole files through recipes: sizes, bytes, importance, and everything that must not happen.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
 
 mod model;
 

@@ -1,4 +1,8 @@
 //! Split, merged and edited files: the same tensors, other files around them.
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -184,7 +184,7 @@ pub(super) fn create(
     body: &Body,
     records: u64,
 ) -> Result<u64, RequantError> {
-    const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     let fail = |source| disk("create", Part::Journal, source);
     let body = body.encode();
     let mut bytes = MAGIC.to_vec();

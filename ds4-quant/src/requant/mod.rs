@@ -17,16 +17,17 @@
 //! Other programs that have the model mapped see it change under them; the lock on the file is advisory.
 
 mod error;
+mod file;
+mod header;
 mod journal;
 mod layout;
 mod storage;
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use ds4_gguf::{Gguf, Plan, TensorType};
+use ds4_gguf::Gguf;
 
-use crate::quantize::{Changed, Importance, Progress, Quantize, QuantizeError, Report, metadata};
+use crate::quantize::{Changed, Importance, Progress, Quantize, QuantizeError, Report};
 use crate::recipe::Recipe;
 use crate::transcode::{Transcode, first_unusable};
 use crate::{NonFinite, Pool, codec};
@@ -35,6 +36,7 @@ use journal::{Body, Kind, disk};
 use layout::{Move, Step};
 
 pub use error::RequantError;
+pub use file::{Stage, requant_file, resume_file};
 pub use storage::{FileStorage, Part, Storage, journal_path};
 
 /// The magic of a model that is being requantized.
@@ -75,7 +77,7 @@ impl Requant {
         let Some(first) = source.tensors().iter().map(|t| t.extent.offset).min() else {
             return Err(RequantError::Nothing);
         };
-        let (header, unrecorded) = header(source, &decided, importance, first)?;
+        let (header, unrecorded) = header::build(source, &decided, importance, first)?;
         let alignment = source.alignment();
         let mut write = header.len() as u64;
         let mut moves = Vec::new();
@@ -474,105 +476,4 @@ fn head_is(storage: &mut dyn Storage, bytes: &[u8]) -> Result<bool, RequantError
         .read_at(Part::Model, 0, &mut found)
         .map_err(|e| disk("read", Part::Model, e))?;
     Ok(found == bytes)
-}
-
-/// The new header, at most `room` bytes, and the keys that there was no room for.
-fn header(
-    source: &Gguf,
-    decided: &Quantize<'_>,
-    importance: Option<Importance<'_>>,
-    room: u64,
-) -> Result<(Vec<u8>, Vec<&'static str>), RequantError> {
-    let build = |metadata: ds4_gguf::Metadata| -> Result<Vec<u8>, QuantizeError> {
-        let mut plan = Plan::new(metadata)?;
-        for t in decided.tensors() {
-            plan.add(&t.info.name, t.info.dims.as_slice(), t.info.ty)?;
-        }
-        Ok(plan.header()?)
-    };
-    let whole = build(decided.metadata().clone())?;
-    if whole.len() as u64 <= room {
-        return Ok((whole, Vec::new()));
-    }
-    // Key by key, the most useful first; one that the old header has already needs no room, or little.
-    let types: Vec<(TensorType, u64)> = decided
-        .tensors()
-        .iter()
-        .map(|t| (t.info.ty, t.info.dims.elements()))
-        .collect();
-    let mut metadata = source.metadata().clone();
-    metadata::name_layout(&mut metadata, types.iter().map(|(ty, _)| *ty));
-    let mut header = build(metadata.clone())?;
-    let mut unrecorded = Vec::new();
-    for (key, value) in metadata::changes(types.iter().copied(), importance.as_ref()) {
-        let mut with = metadata.clone();
-        match value {
-            Some(value) => drop(with.set(key, value)),
-            None => drop(with.remove(key)),
-        }
-        let longer = build(with.clone())?;
-        if longer.len() as u64 <= room {
-            (metadata, header) = (with, longer);
-        } else {
-            unrecorded.push(key);
-        }
-    }
-    if header.len() as u64 > room {
-        return Err(RequantError::HeaderRoom {
-            need: header.len() as u64,
-            room,
-        });
-    }
-    Ok((header, unrecorded))
-}
-
-/// [`Requant::new`], [`Requant::check_weights`] and [`Requant::run`] on the file at `path`.
-///
-/// # Errors
-/// As those; [`RequantError::Open`] and [`RequantError::Busy`].
-pub fn requant_file(
-    path: &Path,
-    recipe: &Recipe,
-    importance: Option<Importance<'_>>,
-    nonfinite: NonFinite,
-    pool: &Pool,
-    mut on: impl FnMut(Stage, Progress<'_>) -> ControlFlow<()>,
-) -> Result<(Requant, Report), RequantError> {
-    let mut storage = FileStorage::open(path)?;
-    if is_unfinished(magic(&mut storage)?) {
-        return Err(RequantError::Unfinished);
-    }
-    let source = open(storage.path())?;
-    let requant = Requant::new(&source, recipe, importance, nonfinite)?;
-    requant.check_weights(&source, pool, |progress| on(Stage::Check, progress))?;
-    // The mapping must not see what follows.
-    drop(source);
-    let report = requant.run(&mut storage, pool, |progress| on(Stage::Write, progress))?;
-    Ok((requant, report))
-}
-
-/// [`resume`] on the file at `path`.
-///
-/// # Errors
-/// As that; [`RequantError::Open`] and [`RequantError::Busy`].
-pub fn resume_file(
-    path: &Path,
-    pool: &Pool,
-    mut on: impl FnMut(Stage, Progress<'_>) -> ControlFlow<()>,
-) -> Result<Report, RequantError> {
-    let mut storage = FileStorage::open(path)?;
-    resume(&mut storage, pool, |progress| on(Stage::Write, progress))
-}
-
-/// What is being done to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Its weights are looked at; nothing is written.
-    Check,
-    /// It is being rewritten.
-    Write,
-}
-
-fn open(path: &Path) -> Result<Gguf, RequantError> {
-    Ok(Gguf::open(path).map_err(QuantizeError::from)?)
 }

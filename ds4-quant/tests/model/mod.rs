@@ -1,11 +1,18 @@
 //! Small models in memory, with the names of the real ones.
 #![allow(dead_code, reason = "each test file uses a part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "helpers of tests; a panic is the failure"
+)]
 
 use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Value, Writer};
 use ds4_quant::{Imatrix, Pool, codec, encode_rows};
 
 /// A tensor: name, shape, and its weights by index.
 pub(crate) type Tensor<'a> = (&'a str, &'a [u64], &'a dyn Fn(usize) -> f32);
+
+/// A tensor of a type.
+pub(crate) type Packed<'a> = (&'a str, &'a [u64], TensorType, &'a dyn Fn(usize) -> f32);
 
 /// Weights that look like a model's, always the same.
 pub(crate) fn weight(i: usize) -> f32 {
@@ -32,10 +39,7 @@ pub(crate) fn with(tensors: &[Tensor<'_>]) -> Gguf {
 }
 
 /// The bytes of a model of these tensors, each of its type, with more keys.
-pub(crate) fn packed(
-    tensors: &[(&str, &[u64], TensorType, &dyn Fn(usize) -> f32)],
-    keys: &[(&str, Value)],
-) -> Vec<u8> {
+pub(crate) fn packed(tensors: &[Packed<'_>], keys: &[(&str, Value)]) -> Vec<u8> {
     let mut metadata = Metadata::new();
     metadata.set("general.architecture", "deepseek4");
     metadata.set("general.file_type", 0u32);
