@@ -7,6 +7,9 @@ use crate::{Codec, Difference, Error, Imatrix, ImatrixError, Pool, codec};
 /// Largest magnitude that [`NonFinite::Clamp`] leaves: the largest half float, so that every scale can be stored.
 pub const CLAMP: f32 = 65_504.0;
 
+/// Rows whose weights are all within this can be encoded in every type.
+const SURE: f32 = 64.0;
+
 /// What to do with weights that are no numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NonFinite {
@@ -139,6 +142,30 @@ impl<'a> Transcode<'a> {
         Ok(sum)
     }
 
+    /// Look whether [`Self::rows`] would succeed, without the cost of encoding: weights within ±64 always do, others
+    /// are tried.
+    pub(crate) fn check(&self, pool: &Pool, first: usize, source: &[u8]) -> Result<(), Error> {
+        let bytes = |ty: TensorType| self.cols / ty.block_len() * ty.block_bytes();
+        let (from, to) = (bytes(self.from.ty()), bytes(self.to));
+        const ROWS_A_TASK: usize = 64;
+        let mut outcomes = vec![Ok(()); (source.len() / from).div_ceil(ROWS_A_TASK)];
+        pool.for_chunks(&mut outcomes, 1, |task, outcome| {
+            let mut x = vec![0.0; self.cols];
+            let rows = source.chunks_exact(from).enumerate();
+            outcome[0] = rows
+                .skip(task * ROWS_A_TASK)
+                .take(ROWS_A_TASK)
+                .try_for_each(|(r, row)| {
+                    self.load(row, &mut x)?;
+                    if x.iter().any(|x| x.is_nan() || x.abs() > SURE) {
+                        self.encode(first + r, &x, &mut vec![0; to])?;
+                    }
+                    Ok(())
+                });
+        });
+        outcomes.into_iter().collect()
+    }
+
     fn row(
         &self,
         r: usize,
@@ -147,33 +174,49 @@ impl<'a> Transcode<'a> {
         x: &mut [f32],
         y: &mut [f32],
     ) -> Result<Difference, Error> {
-        self.from.decode(source, x)?;
-        if self.nonfinite == NonFinite::Clamp {
-            clamp(x);
-        }
-        let importance = self.importance.get(r / self.rows_per_expert).copied();
-        (self.encode)(crate::Isa::best(), x, importance, blocks).map_err(|error| match error {
-            Error::NonFinite {
-                what: crate::encode::WEIGHT,
-                index,
-                value,
-            } => Error::NonFinite {
-                what: crate::encode::WEIGHT,
-                index: r * self.cols + index,
-                value,
-            },
-            Error::OutOfRange { ty, block } => Error::OutOfRange {
-                ty,
-                block: r * (self.cols / ty.block_len()) + block,
-            },
-            other => other,
-        })?;
+        self.load(source, x)?;
+        self.encode(r, x, blocks)?;
         let mut difference = Difference::default();
         codec(self.to)
             .ok_or(Error::NoCodec { ty: self.to })?
             .decode(blocks, y)?;
-        difference.add(x, y, importance)?;
+        difference.add(x, y, self.importance_of(r))?;
         Ok(difference)
+    }
+
+    /// A row of the source as numbers.
+    fn load(&self, source: &[u8], x: &mut [f32]) -> Result<(), Error> {
+        self.from.decode(source, x)?;
+        if self.nonfinite == NonFinite::Clamp {
+            clamp(x);
+        }
+        Ok(())
+    }
+
+    fn importance_of(&self, r: usize) -> Option<&[f32]> {
+        self.importance.get(r / self.rows_per_expert).copied()
+    }
+
+    /// Row `r` into blocks; indices in errors count from the start of the tensor.
+    fn encode(&self, r: usize, x: &[f32], blocks: &mut [u8]) -> Result<(), Error> {
+        (self.encode)(crate::Isa::best(), x, self.importance_of(r), blocks).map_err(|error| {
+            match error {
+                Error::NonFinite {
+                    what: crate::encode::WEIGHT,
+                    index,
+                    value,
+                } => Error::NonFinite {
+                    what: crate::encode::WEIGHT,
+                    index: r * self.cols + index,
+                    value,
+                },
+                Error::OutOfRange { ty, block } => Error::OutOfRange {
+                    ty,
+                    block: r * (self.cols / ty.block_len()) + block,
+                },
+                other => other,
+            }
+        })
     }
 }
 
@@ -186,36 +229,6 @@ fn clamp(x: &mut [f32]) {
             x.clamp(-CLAMP, CLAMP)
         };
     }
-}
-
-/// The first weight of `blocks` that [`NonFinite::Refuse`] would stop at: its index and value.
-pub(crate) fn first_unusable(
-    pool: &Pool,
-    from: &dyn Codec,
-    cols: usize,
-    blocks: &[u8],
-) -> Result<Option<(usize, f32)>, Error> {
-    let bytes = cols / from.ty().block_len() * from.ty().block_bytes();
-    let mut found: Vec<Result<Option<(usize, f32)>, Error>> =
-        vec![Ok(None); (blocks.len() / bytes).div_ceil(64)];
-    pool.for_chunks(&mut found, 1, |task, found| {
-        let mut x = vec![0.0; cols];
-        let rows = blocks.chunks_exact(bytes).enumerate();
-        for (r, row) in rows.skip(64 * task).take(64) {
-            if let Err(error) = from.decode(row, &mut x) {
-                found[0] = Err(error);
-                return;
-            }
-            if let Some(i) = x.iter().position(|x| x.is_nan() || x.abs() > CLAMP) {
-                found[0] = Ok(Some((r * cols + i, x[i])));
-                return;
-            }
-        }
-    });
-    found
-        .into_iter()
-        .find(|found| !matches!(found, Ok(None)))
-        .unwrap_or(Ok(None))
 }
 
 #[cfg(test)]
@@ -253,10 +266,43 @@ mod tests {
                 matches!(error, Error::NonFinite { index, .. } if index == 10 * 32 + 70),
                 "{error}"
             );
-            let f32s = codec(TensorType::F32).unwrap();
-            let found = first_unusable(&pool, f32s, 32, &pack(&x[96..])).unwrap();
-            assert_eq!(found, Some((1500 - 96, f32::INFINITY)));
-            assert_eq!(first_unusable(&pool, f32s, 32, &pack(&x[..64])), Ok(None));
+            assert_eq!(
+                t.check(&pool, 10, &pack(&x)).map_err(|e| e.to_string()),
+                Err(error.to_string())
+            );
+            let later = t.check(&pool, 3, &pack(&x[96..])).unwrap_err();
+            assert!(
+                matches!(later, Error::NonFinite { index: 1500, .. }),
+                "{later}"
+            );
+            assert_eq!(t.check(&pool, 0, &pack(&x[..64])), Ok(()));
+        }
+    }
+
+    #[test]
+    fn every_type_encodes_what_is_not_tried() {
+        let rows: [fn(usize) -> f32; 5] = [
+            |_| SURE,
+            |i| if i % 3 == 0 { SURE } else { -SURE },
+            |i| if i == 200 { -SURE } else { 0.0 },
+            |i| SURE * (i as f32).sin(),
+            |i| if i < 9 { 1e-30 } else { SURE },
+        ];
+        let ones = [1.0; 256];
+        let uneven: Vec<f32> = (0..256).map(|i| if i == 9 { 1e6 } else { 0.0 }).collect();
+        for &ty in TensorType::KNOWN {
+            let Some(codec) = codec(ty) else { continue };
+            let mut blocks = vec![0; 256 / ty.block_len() * ty.block_bytes()];
+            for (i, row) in rows.iter().enumerate() {
+                let x: Vec<f32> = (0..256).map(row).collect();
+                for importance in [None, Some(&ones[..]), Some(&uneven)] {
+                    match codec.encode(&x, importance, &mut blocks) {
+                        Ok(())
+                        | Err(Error::DecodeOnly { .. } | Error::MissingImportance { .. }) => {}
+                        Err(error) => panic!("{ty}, row {i}: {error}"),
+                    }
+                }
+            }
         }
     }
 

@@ -130,9 +130,9 @@ fn a_process_killed_two_hundred_times_leaves_the_old_model_or_one_that_resumes()
     let (mut kills, mut unfinished) = (0, 0);
     while kills < KILLS {
         std::fs::write(&path, &original).unwrap();
-        // One to three kills before it may finish.
-        for _ in 0..=random(3) {
-            let after = random(steps + 1);
+        // One to eight kills on the way to the end, each after a part of the steps.
+        for _ in 0..=random(8) {
+            let after = random(steps / 4 + 1);
             if !killed_after(&path, after) {
                 break;
             }

@@ -337,6 +337,23 @@ fn what_cannot_be_done_in_place_is_refused_and_named() {
         matches!(&error, RequantError::Quantize(QuantizeError::NonFinite { tensor, index: 600, .. }) if &**tensor == "a.weight"),
         "{error}"
     );
+    // Larger than any scale of the type reaches, also when clamped: found before anything is written.
+    let large = |i: usize| if i == 300 { 60_000.0 } else { 1.0 };
+    let large = || packed(&[("a.weight", &[256, 4], TensorType::F32, &large)], &[]);
+    for nonfinite in [refuse, NonFinite::Clamp] {
+        let error = new(large(), "[[rule]]\ntype = \"Q4_0_ROCMFP4\"", nonfinite).unwrap_err();
+        assert!(
+            matches!(
+                &error,
+                RequantError::Quantize(QuantizeError::Codec {
+                    source: ds4_quant::Error::OutOfRange { block: 9, .. },
+                    ..
+                })
+            ),
+            "{error}"
+        );
+    }
+    new(large(), recipe, refuse).unwrap();
     let clamped = new(bytes(), recipe, NonFinite::Clamp).unwrap();
     let mut disk = Disk::new(bytes());
     clamped.run(&mut disk, &Pool::new(1).unwrap(), go).unwrap();
@@ -382,4 +399,48 @@ fn a_journal_of_another_model_a_missing_and_a_damaged_one_are_refused() {
     assert!(matches!(error, RequantError::Changed { .. }), "{error}");
     let error = case.run(&mut Disk::new(b"text".to_vec())).unwrap_err();
     assert!(matches!(error, RequantError::Magic { .. }), "{error}");
+}
+
+/// Decoded by the reference's formula, encoded as its own quantizer does: see the manifest of the golden data.
+#[test]
+fn mxfp4_to_q2_k_in_place_gives_the_golden_bytes() {
+    let golden = |file: &str| {
+        let data = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+        std::fs::read(std::path::Path::new(data).join(file)).unwrap()
+    };
+    const NAME: &str = "blk.0.ffn_down_exps.weight";
+    let mut metadata = ds4_gguf::Metadata::new();
+    metadata.set("general.file_type", 38u32);
+    metadata.set("general.quantization_version", 2u32);
+    let mut plan = ds4_gguf::Plan::new(metadata).unwrap();
+    plan.add(NAME, &[1024, 12], TensorType::Mxfp4).unwrap();
+    let mut writer = ds4_gguf::Writer::new(Vec::new(), plan).unwrap();
+    writer
+        .tensor(NAME, &golden("MXFP4/quant_noim.bin"))
+        .unwrap();
+    let model = writer.finish().unwrap();
+    let source = Gguf::from_vec(model.clone()).unwrap();
+
+    let mut entry = 1i32.to_le_bytes().to_vec();
+    entry.extend((NAME.len() as i32).to_le_bytes());
+    entry.extend(NAME.as_bytes());
+    entry.extend([1i32.to_le_bytes(), 1024i32.to_le_bytes()].concat());
+    entry.extend(golden("inputs/imatrix.f32"));
+    let matrix = Imatrix::parse(entry).unwrap();
+    for (matrix, want) in [
+        (None, "requant/q2_k_noim.bin"),
+        (Some(&matrix), "requant/q2_k_im.bin"),
+    ] {
+        let importance = matrix.map(|matrix| Importance {
+            matrix,
+            file: "imatrix.f32",
+        });
+        let recipe = Recipe::named("q2k-down").unwrap();
+        let requant = Requant::new(&source, &recipe, importance, NonFinite::Refuse).unwrap();
+        let mut disk = Disk::new(model.clone());
+        let requant = requant.steps_of(3 * 544, 544);
+        requant.run(&mut disk, &Pool::new(2).unwrap(), go).unwrap();
+        let done = Gguf::from_vec(disk.model().to_vec()).unwrap();
+        assert!(done.tensor(NAME).unwrap().bytes == golden(want), "{want}");
+    }
 }

@@ -29,8 +29,8 @@ use ds4_gguf::Gguf;
 
 use crate::quantize::{Changed, Importance, Progress, Quantize, QuantizeError, Report};
 use crate::recipe::Recipe;
-use crate::transcode::{Transcode, first_unusable};
-use crate::{NonFinite, Pool, codec};
+use crate::transcode::Transcode;
+use crate::{NonFinite, Pool};
 
 use journal::{Body, Kind, disk};
 use layout::{Move, Step};
@@ -145,38 +145,27 @@ impl Requant {
     /// this was made for.
     ///
     /// # Errors
-    /// [`QuantizeError::NonFinite`] for the first weight that is no number or lies beyond ±65504, unless such are
-    /// clamped; [`RequantError::Cancelled`], with the model as it was.
+    /// [`QuantizeError::NonFinite`] for the first weight that is no number, unless such are clamped,
+    /// [`QuantizeError::Codec`] for the first that is too large for its type; [`QuantizeError::Cancelled`]. The model is
+    /// as it was.
     pub fn check_weights(
         &self,
         source: &Gguf,
         pool: &Pool,
         mut on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<(), RequantError> {
-        if self.body.clamp {
-            return Ok(());
-        }
         let changing = || self.body.moves.iter().filter(|m| m.from != m.to);
         let total = changing().map(|m| m.bytes(m.from)).sum();
         let mut done = 0;
         for m in changing() {
-            let fail = |source| QuantizeError::codec(&m.name, source);
-            let from = codec(m.from).ok_or(crate::Error::NoCodec { ty: m.from });
-            let from = from.map_err(fail)?;
-            let cols = m.shape().map_err(fail)?.cols;
+            let transcode = transcode(&self.body, m)?;
             let tensor = source.tensor(&m.name).map_err(QuantizeError::from)?;
             let rows = (CHUNK / m.row(m.from)).max(1);
             let bytes = (rows * m.row(m.from)) as usize;
             for (i, chunk) in tensor.bytes.chunks(bytes).enumerate() {
-                let found = first_unusable(pool, from, cols, chunk).map_err(fail)?;
-                if let Some((index, value)) = found {
-                    return Err(QuantizeError::NonFinite {
-                        tensor: m.name.clone(),
-                        index: i * rows as usize * cols + index,
-                        value,
-                    }
-                    .into());
-                }
+                transcode
+                    .check(pool, i * rows as usize, chunk)
+                    .map_err(|error| QuantizeError::codec(&m.name, error))?;
                 done += chunk.len() as u64;
                 let progress = Progress {
                     tensor: &m.name,
@@ -339,19 +328,10 @@ fn compute(
         source.resize(source.len() + padding, 0);
         return Ok(source);
     }
-    let fail = |source| QuantizeError::codec(&m.name, source);
-    let shape = m.shape().map_err(fail)?;
-    let vectors = m.importance.chunks(shape.cols).collect();
-    let nonfinite = if body.clamp {
-        NonFinite::Clamp
-    } else {
-        NonFinite::Refuse
-    };
-    let transcode = Transcode::new(m.from, m.to, shape, vectors, nonfinite).map_err(fail)?;
     let mut blocks = vec![0; step.write_bytes as usize];
-    let error = transcode
+    let error = transcode(body, m)?
         .rows(pool, step.row as usize, &source, &mut blocks)
-        .map_err(fail)?;
+        .map_err(|error| QuantizeError::codec(&m.name, error))?;
     match report.tensors.last_mut() {
         Some(last) if last.name == m.name => last.error.merge(&error),
         _ => report.tensors.push(Changed {
@@ -363,6 +343,19 @@ fn compute(
     }
     blocks.resize(blocks.len() + padding, 0);
     Ok(blocks)
+}
+
+/// The rows of a tensor that changes its type.
+fn transcode<'a>(body: &Body, m: &'a Move) -> Result<Transcode<'a>, QuantizeError> {
+    let fail = |source| QuantizeError::codec(&m.name, source);
+    let shape = m.shape().map_err(fail)?;
+    let vectors = m.importance.chunks(shape.cols).collect();
+    let nonfinite = if body.clamp {
+        NonFinite::Clamp
+    } else {
+        NonFinite::Refuse
+    };
+    Transcode::new(m.from, m.to, shape, vectors, nonfinite).map_err(fail)
 }
 
 /// Write the result of step `k`, then say so; both durable on return.
