@@ -155,6 +155,7 @@ fn super_rows<B: Super, T: Terms, const N: usize>(
     let Some(last) = n.checked_sub(1) else {
         return y.iter_mut().for_each(|y| y.fill(0.0));
     };
+    // Steps to be overwritten: a closure that made each array anew would be a call.
     let ends = x.map(|x| [SuperStep::new(x, last); 4]);
     for first in (0..w.rows()).step_by(4) {
         let have = (w.rows() - first).min(4);
@@ -216,64 +217,87 @@ impl Terms for Avx2 {
         four: [&B; SUPER_CHAINS],
         x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
     ) -> [__m128; N] {
-        let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-        let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+        let mut sums = Sums::new();
         // Known patterns would be replaced by two cheaper-looking shuffles each.
         let spread = std::hint::black_box(&SPREAD);
-        for (k, block) in four.iter().enumerate() {
+        for (k, block) in four.into_iter().enumerate() {
             // SAFETY: this function is compiled for, and called with, the same features.
             let parts = unsafe { block.parts() };
-            let mut codes = [x[0][k].codes; N];
-            for c in 0..N {
-                codes[c] = x[c][k].codes;
-            }
-            let sums = products(*block, &parts, codes, spread);
-            for c in 0..N {
-                s[c][k] = sums[c];
-                if B::CORRECTION != Correction::None {
-                    let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
-                    match B::CORRECTION {
-                        Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
-                        _ => m[c][k] = offset,
+            sums.put::<B>(k, products(block, &parts, x, k, spread), &parts, x);
+        }
+        sums.terms(four)
+    }
+}
+
+/// Sums over each of four blocks with each of `N` rows of activations, spread over eight lanes.
+pub(in crate::simd) struct Sums<const N: usize> {
+    products: [[__m256i; SUPER_CHAINS]; N],
+    minima: [[__m256i; SUPER_CHAINS]; N],
+}
+
+impl<const N: usize> Sums<N> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::simd) fn new() -> Self {
+        Self {
+            products: [[_mm256_setzero_si256(); SUPER_CHAINS]; N],
+            minima: [[_mm256_setzero_si256(); SUPER_CHAINS]; N],
+        }
+    }
+
+    /// Block number `k`: its products, and what the format takes off them.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::simd) fn put<B: Super>(
+        &mut self,
+        k: usize,
+        products: [__m256i; N],
+        parts: &Parts,
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) {
+        for c in 0..N {
+            self.products[c][k] = products[c];
+            if B::CORRECTION != Correction::None {
+                let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
+                match B::CORRECTION {
+                    Correction::Offset => {
+                        self.products[c][k] = _mm256_sub_epi32(products[c], offset);
                     }
+                    _ => self.minima[c][k] = offset,
                 }
             }
         }
-        scaled(four, s, m)
     }
-}
 
-/// Terms from what the lanes of eight hold of each block: sums of products, sums of minima.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(in crate::simd) fn scaled<B: Super, const N: usize>(
-    four: [&B; SUPER_CHAINS],
-    s: [[__m256i; SUPER_CHAINS]; N],
-    m: [[__m256i; SUPER_CHAINS]; N],
-) -> [__m128; N] {
-    let [a, b, c, d] = four;
-    let dmin = halves4([a.dmin(), b.dmin(), c.dmin(), d.dmin()]);
-    let d = _mm_mul_ps(
-        halves4([a.d(), b.d(), c.d(), d.d()]),
-        _mm_set1_ps(B::FACTOR),
-    );
-    let mut t = [_mm_setzero_ps(); N];
-    for c in 0..N {
-        t[c] = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));
-        if B::CORRECTION == Correction::Minimum {
-            t[c] = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(m[c])), t[c]);
+    /// The weight's side `t` of the four blocks.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(in crate::simd) fn terms<B: Super>(self, four: [&B; SUPER_CHAINS]) -> [__m128; N] {
+        let [a, b, c, d] = four;
+        let dmin = halves4([a.dmin(), b.dmin(), c.dmin(), d.dmin()]);
+        let d = _mm_mul_ps(
+            halves4([a.d(), b.d(), c.d(), d.d()]),
+            _mm_set1_ps(B::FACTOR),
+        );
+        let mut t = [_mm_setzero_ps(); N];
+        for ((t, products), minima) in t.iter_mut().zip(self.products).zip(self.minima) {
+            *t = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(products)));
+            if B::CORRECTION == Correction::Minimum {
+                *t = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(minima)), *t);
+            }
         }
+        t
     }
-    t
 }
 
-/// `Σ scale · code · x` over 256 weights, spread over the lanes.
+/// `Σ scale · code · x` over the k-th of four blocks, spread over the lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn products<B: Super, const N: usize>(
     block: &B,
     parts: &Parts,
-    x: [&[i8; 256]; N],
+    x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    k: usize,
     spread: &[[u8; 32]; 8],
 ) -> [__m256i; N] {
     let mut sum = [_mm256_setzero_si256(); N];
@@ -285,7 +309,8 @@ fn products<B: Super, const N: usize>(
             let q = unsafe { block.codes::<$c>(&open) };
             let scale = _mm256_shuffle_epi8(parts.scale, load(&spread[$c]));
             for (sum, x) in sum.iter_mut().zip(x) {
-                let pairs = pairs(B::CODES, q, load_codes(&x.as_chunks().0[$c]));
+                let x = load_codes(&x[k].codes.as_chunks().0[$c]);
+                let pairs = pairs(B::CODES, q, x);
                 *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, scale));
             }
         )*};

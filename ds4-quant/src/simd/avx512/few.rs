@@ -4,9 +4,8 @@ use std::arch::x86_64::*;
 
 use super::many::join_halves;
 use crate::accumulate::SUPER_CHAINS;
-use crate::simd::avx2::few::{Avx2, SuperStep, Terms, scaled};
-use crate::simd::avx2::reg::load_words;
-use crate::simd::avx2::{Codes, Correction, Super};
+use crate::simd::avx2::few::{Avx2, Sums, SuperStep, Terms};
+use crate::simd::avx2::{Codes, Parts, Super};
 
 /// [`Terms`] in AVX-512. Formats of signed codes stay with AVX2: there is no wider form of its change of signs.
 pub(super) struct Avx512;
@@ -42,24 +41,13 @@ impl Terms for Avx512 {
             // SAFETY: this function has the same contract and more.
             return unsafe { Avx2::of(four, x) };
         }
-        let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-        let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
+        let mut sums = Sums::new();
         for (k, block) in four.into_iter().enumerate() {
             // SAFETY: as above.
             let parts = unsafe { block.parts() };
-            let sums = products(block, parts.scale, x, k);
-            for c in 0..N {
-                s[c][k] = sums[c];
-                if B::CORRECTION != Correction::None {
-                    let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
-                    match B::CORRECTION {
-                        Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
-                        _ => m[c][k] = offset,
-                    }
-                }
-            }
+            sums.put::<B>(k, products(block, &parts, x, k), &parts, x);
         }
-        scaled(four, s, m)
+        sums.terms(four)
     }
 }
 
@@ -68,7 +56,7 @@ impl Terms for Avx512 {
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx2,fma,f16c")]
 fn products<B: Super, const N: usize>(
     block: &B,
-    scale: __m256i,
+    parts: &Parts,
     x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
     k: usize,
 ) -> [__m256i; N] {
@@ -76,7 +64,7 @@ fn products<B: Super, const N: usize>(
     let open = unsafe { block.open() };
     // SAFETY: as above.
     let minus: [u64; 4] = bytemuck::must_cast(unsafe { B::minus(&open) });
-    let scale = _mm512_castsi256_si512(scale);
+    let scale = _mm512_castsi256_si512(parts.scale);
     let mirror = _mm512_set1_epi8(2 * B::MIRROR as i8);
     let mut sum = [_mm512_setzero_si512(); N];
     macro_rules! chunks {
