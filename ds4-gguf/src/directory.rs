@@ -97,13 +97,21 @@ impl Directory {
     }
 }
 
+/// The magic of a model that is being overwritten in place, by a requantization.
+pub const UNFINISHED: [u8; 4] = *b"GGRQ";
+
+/// Whether a file that starts like this is being overwritten: [`UNFINISHED`], or what a write of it, or over it, that was
+/// torn can leave.
+pub fn is_unfinished(magic: [u8; 4]) -> bool {
+    [UNFINISHED, *b"GGRF", *b"GGUQ"].contains(&magic)
+}
+
 /// Magic and version.
 fn read_version(cursor: &mut Cursor<'_>) -> Result<u32, Malformed> {
     let magic = cursor.u32()?.to_le_bytes();
     match &magic {
         b"GGUF" => {}
-        // The magic of a requantization in progress, and what a torn write of it can look like.
-        b"GGRQ" | b"GGRF" | b"GGUQ" => return Err(Malformed::Unfinished),
+        found if is_unfinished(*found) => return Err(Malformed::Unfinished),
         b"FUGG" => return Err(Malformed::BigEndian),
         _ => return Err(Malformed::Magic { found: magic }),
     }

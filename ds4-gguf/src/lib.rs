@@ -55,7 +55,7 @@ mod write;
 pub use array::{Array, ArrayBuf, Items, Strings};
 pub use convert::{FromValue, Item, Mismatch};
 pub use dims::Dims;
-pub use directory::Limits;
+pub use directory::{Limits, UNFINISHED, is_unfinished};
 pub use edit::{Edit, Given};
 pub use error::{Error, FileName, Malformed};
 pub use gguf::{Gguf, OpenOptions};

@@ -70,7 +70,7 @@ impl<'a> Matrix<'a> {
 
     /// Bytes of one row.
     pub fn row_bytes(&self) -> usize {
-        self.cols / self.ty.block_len() * self.ty.block_bytes()
+        row_bytes(self.ty, self.cols)
     }
 
     /// Rows `from..to`, packed.
@@ -85,4 +85,9 @@ impl<'a> Matrix<'a> {
             ..*self
         }
     }
+}
+
+/// Bytes of a row of `cols` weights, a whole number of blocks.
+pub(crate) fn row_bytes(ty: TensorType, cols: usize) -> usize {
+    cols / ty.block_len() * ty.block_bytes()
 }

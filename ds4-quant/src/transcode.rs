@@ -2,6 +2,7 @@
 
 use ds4_gguf::TensorType;
 
+use crate::matrix::row_bytes;
 use crate::{Codec, Difference, Error, Imatrix, ImatrixError, Pool, codec};
 
 /// Largest magnitude that [`NonFinite::Clamp`] leaves: the largest half float, so that every scale can be stored.
@@ -42,12 +43,22 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// `[cols, rows]` is one matrix, `[cols, rows, n]` is n of them; `None` beyond the address space.
-    pub(crate) fn of(dims: &ds4_gguf::Dims) -> Option<Self> {
-        Some(Self {
-            cols: usize::try_from(dims.cols()).ok()?,
-            rows_per_expert: usize::try_from(dims.get(1)).ok()?,
-            experts: usize::try_from(dims.get(2).checked_mul(dims.get(3))?).ok()?,
+    /// `[cols, rows]` is one matrix, `[cols, rows, n]` is n of them.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] beyond the address space.
+    pub(crate) fn of(dims: &ds4_gguf::Dims) -> Result<Self, Error> {
+        let shape = || {
+            Some(Self {
+                cols: usize::try_from(dims.cols()).ok()?,
+                rows_per_expert: usize::try_from(dims.get(1)).ok()?,
+                experts: usize::try_from(dims.get(2).checked_mul(dims.get(3))?).ok()?,
+            })
+        };
+        shape().ok_or(Error::TooLarge {
+            what: "a tensor",
+            rows: usize::MAX,
+            cols: usize::MAX,
         })
     }
 }
@@ -106,8 +117,7 @@ impl<'a> Transcode<'a> {
         source: &[u8],
         blocks: &mut [u8],
     ) -> Result<Difference, Error> {
-        let bytes = |ty: TensorType| self.cols / ty.block_len() * ty.block_bytes();
-        let (from, to) = (bytes(self.from.ty()), bytes(self.to));
+        let [from, to] = [self.from.ty(), self.to].map(|ty| row_bytes(ty, self.cols));
         let count = source.len() / from;
         for (what, got, want) in [
             ("source rows", source.len(), count * from),
@@ -145,8 +155,7 @@ impl<'a> Transcode<'a> {
     /// Look whether [`Self::rows`] would succeed, without the cost of encoding: weights within ±64 always do, others
     /// are tried.
     pub(crate) fn check(&self, pool: &Pool, first: usize, source: &[u8]) -> Result<(), Error> {
-        let bytes = |ty: TensorType| self.cols / ty.block_len() * ty.block_bytes();
-        let (from, to) = (bytes(self.from.ty()), bytes(self.to));
+        let [from, to] = [self.from.ty(), self.to].map(|ty| row_bytes(ty, self.cols));
         const ROWS_A_TASK: usize = 64;
         let mut outcomes = vec![Ok(()); (source.len() / from).div_ceil(ROWS_A_TASK)];
         pool.for_chunks(&mut outcomes, 1, |task, outcome| {

@@ -16,6 +16,7 @@ use std::path::Path;
 
 use ds4_gguf::{NewFile, Plan, TensorInfo, TensorType, Writer};
 
+use crate::matrix::row_bytes;
 use crate::recipe::{Because, Recipe, demands_importance};
 use crate::transcode::{Shape, Transcode, importance};
 use crate::{Difference, Imatrix, NonFinite, Pool};
@@ -367,8 +368,7 @@ impl<'a> Quantize<'a> {
         let shape = shape(info)?;
         let vectors = vectors(self.importance, info, to)?;
         let transcode = Transcode::new(from, to, shape, vectors, nonfinite).map_err(codec)?;
-        let [row_from, row_to] =
-            [from, to].map(|ty| shape.cols / ty.block_len() * ty.block_bytes());
+        let [row_from, row_to] = [from, to].map(|ty| row_bytes(ty, shape.cols));
         let mut blocks = Vec::new();
         let mut sum = Difference::default();
         self.each_chunk(index, planned, |first, chunk| {
@@ -398,14 +398,7 @@ pub(crate) fn layers(source: &dyn Source) -> Option<u64> {
 
 /// The shape, for importance and chunks.
 pub(crate) fn shape(info: &TensorInfo) -> Result<Shape, QuantizeError> {
-    Shape::of(&info.dims).ok_or_else(|| QuantizeError::Codec {
-        tensor: info.name.clone(),
-        source: crate::Error::TooLarge {
-            what: "a tensor",
-            rows: usize::MAX,
-            cols: usize::MAX,
-        },
-    })
+    Shape::of(&info.dims).map_err(|source| QuantizeError::codec(&info.name, source))
 }
 
 /// Importance for a tensor that becomes `to`; empty where there is none, or none is needed.

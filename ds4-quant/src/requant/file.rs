@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use ds4_gguf::Gguf;
+use ds4_gguf::{Gguf, is_unfinished};
 
-use super::{FileStorage, Requant, RequantError, is_unfinished, magic, resume};
+use super::{FileStorage, Requant, RequantError, magic, resume};
 use crate::quantize::{Importance, Progress, QuantizeError, Report};
 use crate::recipe::Recipe;
 use crate::{NonFinite, Pool};

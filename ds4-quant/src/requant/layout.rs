@@ -8,7 +8,6 @@
 use ds4_gguf::{Dims, TensorType};
 
 use super::RequantError;
-use crate::transcode::Shape;
 
 /// Bytes of a source that a step reads at most; more only where a single row is longer.
 pub(super) const STEP: u64 = 64 << 20;
@@ -40,14 +39,6 @@ impl Move {
     /// Bytes of one row.
     pub(super) fn row(&self, ty: TensorType) -> u64 {
         self.dims.cols() / ty.block_len() as u64 * ty.block_bytes() as u64
-    }
-
-    pub(super) fn shape(&self) -> Result<Shape, crate::Error> {
-        Shape::of(&self.dims).ok_or(crate::Error::TooLarge {
-            what: "a tensor",
-            rows: usize::MAX,
-            cols: usize::MAX,
-        })
     }
 }
 

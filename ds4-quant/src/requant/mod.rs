@@ -25,11 +25,11 @@ mod storage;
 
 use std::ops::ControlFlow;
 
-use ds4_gguf::Gguf;
+use ds4_gguf::{Gguf, UNFINISHED, is_unfinished};
 
 use crate::quantize::{Changed, Importance, Progress, Quantize, QuantizeError, Report};
 use crate::recipe::Recipe;
-use crate::transcode::Transcode;
+use crate::transcode::{Shape, Transcode};
 use crate::{NonFinite, Pool};
 
 use journal::{Body, Kind, disk};
@@ -38,9 +38,6 @@ use layout::{Move, Step};
 pub use error::RequantError;
 pub use file::{Stage, requant_file, resume_file};
 pub use storage::{FileStorage, Part, Storage, journal_path};
-
-/// The magic of a model that is being requantized.
-const UNFINISHED: [u8; 4] = *b"GGRQ";
 
 /// Bytes of weights looked at a time before anything is written.
 const CHUNK: u64 = 4 << 20;
@@ -348,7 +345,7 @@ fn compute(
 /// The rows of a tensor that changes its type.
 fn transcode<'a>(body: &Body, m: &'a Move) -> Result<Transcode<'a>, QuantizeError> {
     let fail = |source| QuantizeError::codec(&m.name, source);
-    let shape = m.shape().map_err(fail)?;
+    let shape = Shape::of(&m.dims).map_err(fail)?;
     let vectors = m.importance.chunks(shape.cols).collect();
     let nonfinite = if body.clamp {
         NonFinite::Clamp
@@ -426,11 +423,6 @@ fn magic(storage: &mut dyn Storage) -> Result<[u8; 4], RequantError> {
     } else {
         Err(RequantError::Magic { found })
     }
-}
-
-/// The mark, and what a write of it or over it that was torn can leave.
-fn is_unfinished(magic: [u8; 4]) -> bool {
-    [*b"GGRQ", *b"GGRF", *b"GGUQ"].contains(&magic)
 }
 
 /// The model is the one that was planned for.

@@ -10,12 +10,15 @@ use std::cell::RefCell;
 
 use ds4_gguf::TensorType;
 
+use super::avx2::reg::load_half;
 use crate::{Activations, Matrix, codec};
 
 /// Heads (or tokens) of a tile of products; two accumulators for each pair of head and row.
 const TILE_HEADS: usize = 3;
 /// Rows of such a tile.
 const TILE_ROWS: usize = 2;
+/// Rows of a tile with a single head: as many accumulators as the latency of a product asks for.
+const LONE_ROWS: usize = 4;
 /// Heads of a tile of weighted sums.
 const SUM_HEADS: usize = 4;
 /// Rows of weights decoded at a time: they stay in the second-level cache while all tokens pass.
@@ -58,6 +61,20 @@ pub(crate) fn floats(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
         return super::pairs(w, x, y);
     }
     let tokens: Vec<&[f32]> = (0..y.len()).map(|t| x.row(t)).collect();
+    let mut put = |t: usize, r: usize, x: f32| y[t][r] = x;
+    if w.ty() == TensorType::F32
+        && let Ok(numbers) = bytemuck::try_cast_slice::<_, f32>(w.bytes())
+    {
+        let rows: Vec<&[f32]> = numbers.chunks_exact(cols).collect();
+        // SAFETY: `usable` saw the features.
+        return unsafe { pairs(&tokens, &rows, &mut put) };
+    }
+    if w.ty() == TensorType::F16 && tokens.len() <= TILE_HEADS {
+        let halves = w.bytes().chunks_exact(2 * cols).map(Halves);
+        let rows: Vec<Halves<'_>> = halves.collect();
+        // SAFETY: `usable` saw the features.
+        return unsafe { pairs(&tokens, &rows, &mut put) };
+    }
     DECODED.with_borrow_mut(|decoded| {
         for first in (0..w.rows()).step_by(DECODED_ROWS) {
             let end = w.rows().min(first + DECODED_ROWS);
@@ -65,7 +82,7 @@ pub(crate) fn floats(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
             decode(w.part(first, end), decoded);
             let rows: Vec<&[f32]> = decoded.chunks_exact(cols).collect();
             // SAFETY: `usable` saw the features.
-            unsafe { pairs(&tokens, &rows, &mut |t, r, x| y[t][first + r] = x) };
+            unsafe { pairs(&tokens, &rows, &mut |t, r, x| put(t, first + r, x)) };
         }
     });
 }
@@ -84,22 +101,59 @@ fn decode(w: Matrix<'_>, out: &mut [f32]) {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 fn decode_f16(bytes: &[u8], out: &mut [f32]) {
-    for (b, out) in bytes.chunks_exact(16).zip(out.chunks_exact_mut(8)) {
-        let b: [u8; 16] = b.try_into().expect("chunks of 16");
-        let half = _mm_set_epi64x(
-            i64::from_le_bytes(b[8..].try_into().expect("8 of 16")),
-            i64::from_le_bytes(b[..8].try_into().expect("8 of 16")),
-        );
-        store(out, _mm256_cvtph_ps(half));
+    for (b, out) in bytes.as_chunks().0.iter().zip(out.chunks_exact_mut(8)) {
+        store(out, _mm256_cvtph_ps(load_half(b)));
+    }
+}
+
+/// A row of a matrix, 16 numbers at a time.
+trait Row: Copy {
+    /// Numbers `at..at + 16`.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn pair(self, at: usize) -> [__m256; 2];
+}
+
+impl Row for &[f32] {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn pair(self, at: usize) -> [__m256; 2] {
+        pair(self, at)
+    }
+}
+
+/// A row of half floats as bytes.
+#[derive(Clone, Copy)]
+struct Halves<'a>(&'a [u8]);
+
+impl Row for Halves<'_> {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn pair(self, at: usize) -> [__m256; 2] {
+        let bytes: &[u8; 32] = self.0[2 * at..].first_chunk().expect("16 numbers are left");
+        let (halves, _) = bytes.as_chunks();
+        [
+            _mm256_cvtph_ps(load_half(&halves[0])),
+            _mm256_cvtph_ps(load_half(&halves[1])),
+        ]
     }
 }
 
 /// Hand `x_t · w_r` to `put(t, r, ·)` for all pairs.
-#[target_feature(enable = "avx2,fma")]
-fn pairs(x: &[&[f32]], w: &[&[f32]], put: &mut impl FnMut(usize, usize, f32)) {
+#[target_feature(enable = "avx2,fma,f16c")]
+fn pairs<W: Row>(x: &[&[f32]], w: &[W], put: &mut impl FnMut(usize, usize, f32)) {
+    let (mut w, mut done) = (w, 0);
+    if let &[x] = x {
+        let (fours, rest) = w.as_chunks::<LONE_ROWS>();
+        for (j, four) in fours.iter().enumerate() {
+            hand_out(&tile([x], *four), 0, j * LONE_ROWS, put);
+        }
+        (w, done) = (rest, w.len() - rest.len());
+    }
     for (i, x) in x.chunks(TILE_HEADS).enumerate() {
         for (j, w) in w.chunks(TILE_ROWS).enumerate() {
-            let (t, r) = (i * TILE_HEADS, j * TILE_ROWS);
+            let (t, r) = (i * TILE_HEADS, done + j * TILE_ROWS);
             match (x, w) {
                 (&[a, b, c], &[u, v]) => hand_out(&tile([a, b, c], [u, v]), t, r, put),
                 (&[a, b], &[u, v]) => hand_out(&tile([a, b], [u, v]), t, r, put),
@@ -107,7 +161,7 @@ fn pairs(x: &[&[f32]], w: &[&[f32]], put: &mut impl FnMut(usize, usize, f32)) {
                 _ => {
                     for (t, x) in (t..).zip(x) {
                         for (r, w) in (r..).zip(w) {
-                            put(t, r, tile([x], [w])[0][0]);
+                            put(t, r, tile([x], [*w])[0][0]);
                         }
                     }
                 }
@@ -130,17 +184,20 @@ fn hand_out<const R: usize>(
 }
 
 /// Products of T rows with R rows of the same length, a multiple of 16.
-#[target_feature(enable = "avx2,fma")]
-fn tile<const T: usize, const R: usize>(x: [&[f32]; T], w: [&[f32]; R]) -> [[f32; R]; T] {
+#[target_feature(enable = "avx2,fma,f16c")]
+fn tile<W: Row, const T: usize, const R: usize>(x: [&[f32]; T], w: [W; R]) -> [[f32; R]; T] {
     let len = x[0].len();
     let x = x.map(|x| &x[..len]);
-    let w = w.map(|w| &w[..len]);
     let mut acc = [[[_mm256_setzero_ps(); 2]; R]; T];
     for c in (0..len).step_by(16) {
-        let w = w.map(|w| pair(w, c));
+        let mut weights = [[_mm256_setzero_ps(); 2]; R];
+        for r in 0..R {
+            // SAFETY: this function has the same contract.
+            weights[r] = unsafe { w[r].pair(c) };
+        }
         for (acc, x) in acc.iter_mut().zip(x) {
             let x = pair(x, c);
-            for (acc, w) in acc.iter_mut().zip(w) {
+            for (acc, w) in acc.iter_mut().zip(weights) {
                 *acc = [
                     _mm256_fmadd_ps(x[0], w[0], acc[0]),
                     _mm256_fmadd_ps(x[1], w[1], acc[1]),

@@ -1,15 +1,16 @@
 //! Few rows of activations: packed blocks are expanded in registers and used at once.
 //!
 //! A step takes as many neighbouring blocks of one matrix row as the format has accumulators, so that sums across
-//! lanes and float chains are shared, and the packed bytes are read as one stream.
+//! lanes and float chains are shared, and the packed bytes are read as one stream. What is left of a row of 256-weight
+//! blocks is taken from four rows at once.
 
 use std::arch::x86_64::*;
 
 use bytemuck::Pod;
 
 use super::reg::{
-    fold4, fold8, half_sums8, halves4, load, load_codes, load_floats, load_four, load_words,
-    prefetch, sums4,
+    fold8, half_sums8, halves4, lanes, load, load_codes, load_floats, load_four, load_words,
+    prefetch, sums4, transpose4,
 };
 use super::{Codes, Correction, Parts, Scales, Small, Super};
 use crate::Matrix;
@@ -27,9 +28,9 @@ pub(super) fn pairs(codes: Codes, q: __m256i, x: __m256i) -> __m256i {
 }
 
 /// A step's part of a row of activations: `C` codes, `C / 16` sums, `S` scales.
-struct Step<'a, const C: usize, const G: usize, const S: usize> {
-    codes: &'a [i8; C],
-    sums: &'a [i16; G],
+pub(in crate::simd) struct Step<'a, const C: usize, const G: usize, const S: usize> {
+    pub(in crate::simd) codes: &'a [i8; C],
+    pub(in crate::simd) sums: &'a [i16; G],
     scales: &'a [f32; S],
 }
 
@@ -42,7 +43,7 @@ impl<const C: usize, const G: usize, const S: usize> Clone for Step<'_, C, G, S>
 impl<const C: usize, const G: usize, const S: usize> Copy for Step<'_, C, G, S> {}
 
 impl<'a, const C: usize, const G: usize, const S: usize> Step<'a, C, G, S> {
-    #[inline]
+    #[inline(always)]
     fn new(x: QuantizedRow<'a>, i: usize) -> Self {
         const WHOLE: &str = "a whole step is left of the row";
         Self {
@@ -91,9 +92,23 @@ pub(super) fn padded<T: Pod, const N: usize>(from: &[T]) -> [T; N] {
     to
 }
 
-/// Steps over 256-weight blocks.
-type SuperStep<'a> = Step<'a, { 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
-type SuperTail = Tail<{ 256 * SUPER_CHAINS }, { 16 * SUPER_CHAINS }, SUPER_CHAINS>;
+/// What one 256-weight block meets.
+pub(in crate::simd) type SuperStep<'a> = Step<'a, 256, 16, 1>;
+
+/// An instruction set's way from packed blocks to their terms.
+pub(in crate::simd) trait Terms {
+    /// The weight's side `t` of four blocks, each with its part of each row of activations.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the implementation.
+    unsafe fn of<B: Super, const N: usize>(
+        four: [&B; SUPER_CHAINS],
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) -> [__m128; N];
+}
+
+/// [`Terms`] in AVX2.
+pub(in crate::simd) struct Avx2;
 
 /// For each chunk of 32 weights, which two scales of [`Parts::scale`] belong to it: a byte pattern for a shuffle.
 const SPREAD: [[u8; 32]; 8] = {
@@ -110,7 +125,7 @@ const SPREAD: [[u8; 32]; 8] = {
 ///
 /// * `x`: gives row t · `y`: `[tokens]` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn super_<'x, B: Super>(
+pub(in crate::simd) fn super_<'x, B: Super, T: Terms>(
     w: Matrix<'_>,
     x: impl Fn(usize) -> QuantizedRow<'x>,
     y: &mut [&mut [f32]],
@@ -118,98 +133,171 @@ pub(super) fn super_<'x, B: Super>(
     for (i, y) in y.chunks_mut(4).enumerate() {
         let x = |t| x(4 * i + t);
         match y.len() {
-            1 => super_rows::<B, 1>(w, [x(0)], y),
-            2 => super_rows::<B, 2>(w, [x(0), x(1)], y),
-            3 => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(2)], y),
-            _ => super_rows::<B, 4>(w, [x(0), x(1), x(2), x(3)], y),
+            1 => super_rows::<B, T, 1>(w, [x(0)], y),
+            2 => super_rows::<B, T, 2>(w, [x(0), x(1)], y),
+            3 => super_rows::<B, T, 4>(w, [x(0), x(1), x(2), x(2)], y),
+            _ => super_rows::<B, T, 4>(w, [x(0), x(1), x(2), x(3)], y),
         }
     }
 }
 
-/// `N` rows of activations with a matrix of 256-weight blocks.
+/// `N` rows of activations with a matrix of 256-weight blocks, four of its rows at a time.
 ///
 /// * `x`: `N` rows · `y`: at most `N` slices of `[rows]`
 #[target_feature(enable = "avx2,fma,f16c")]
-fn super_rows<B: Super, const N: usize>(
+fn super_rows<B: Super, T: Terms, const N: usize>(
     w: Matrix<'_>,
     x: [QuantizedRow<'_>; N],
     y: &mut [&mut [f32]],
 ) {
     let blocks: &[B] = bytemuck::cast_slice(w.bytes());
     let n = w.cols() / 256;
-    let tails = x.map(SuperTail::new);
-    // Known patterns would be replaced by two cheaper-looking shuffles each.
-    let spread = std::hint::black_box(&SPREAD);
-    for r in 0..w.rows() {
-        let (steps, rest) = blocks[r * n..][..n].as_chunks::<SUPER_CHAINS>();
-        let mut acc = [_mm_setzero_ps(); N];
-        for (i, four) in steps.iter().enumerate() {
-            let x = x.map(|x| SuperStep::new(x, i));
-            let t = super_terms(four, x, spread);
-            for c in 0..N {
-                acc[c] = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
+    let Some(last) = n.checked_sub(1) else {
+        return y.iter_mut().for_each(|y| y.fill(0.0));
+    };
+    // Steps to be overwritten: a closure that made each array anew would be a call.
+    let ends = x.map(|x| [SuperStep::new(x, last); 4]);
+    for first in (0..w.rows()).step_by(4) {
+        let have = (w.rows() - first).min(4);
+        let row = |r: usize| &blocks[(first + r.min(have - 1)) * n..][..n];
+        // Lane = accumulator: four neighbouring blocks of one row.
+        let mut chains = [[_mm_setzero_ps(); 4]; N];
+        for r in 0..have {
+            let mut acc = [_mm_setzero_ps(); N];
+            for (i, four) in row(r).as_chunks::<SUPER_CHAINS>().0.iter().enumerate() {
+                prefetch(four);
+                let mut steps = ends;
+                for c in 0..N {
+                    for (k, step) in steps[c].iter_mut().enumerate() {
+                        *step = SuperStep::new(x[c], SUPER_CHAINS * i + k);
+                    }
+                }
+                // SAFETY: the instruction set was chosen for this processor.
+                let t = unsafe { T::of(four.each_ref(), &steps) };
+                for c in 0..N {
+                    let scales = &x[c].scales.as_chunks().0[i];
+                    acc[c] = _mm_fmadd_ps(load_four(scales), t[c], acc[c]);
+                }
+            }
+            for (chains, acc) in chains.iter_mut().zip(acc) {
+                chains[r] = acc;
             }
         }
-        if !rest.is_empty() {
-            let x = tails.each_ref().map(Tail::step);
-            let t = super_terms(&padded(rest), x, spread);
+        // Lane = row: what is left of the four rows.
+        for chains in &mut chains {
+            *chains = transpose4(*chains);
+        }
+        for b in n - n % SUPER_CHAINS..n {
+            let mut steps = ends;
             for c in 0..N {
-                let next = _mm_fmadd_ps(load_four(x[c].scales), t[c], acc[c]);
-                acc[c] = _mm_blendv_ps(acc[c], next, load_four(&tails[c].mask));
+                steps[c] = [SuperStep::new(x[c], b); 4];
+            }
+            let four = [&row(0)[b], &row(1)[b], &row(2)[b], &row(3)[b]];
+            // SAFETY: as above.
+            let t = unsafe { T::of(four, &steps) };
+            for c in 0..N {
+                let chain = &mut chains[c][b % SUPER_CHAINS];
+                *chain = _mm_fmadd_ps(_mm_set1_ps(x[c].scales[b]), t[c], *chain);
             }
         }
-        for (acc, y) in acc.into_iter().zip(y.iter_mut()) {
-            y[r] = fold4(acc);
+        for (chains, y) in chains.into_iter().zip(y.iter_mut()) {
+            let sums: [f32; 4] = lanes(_mm_add_ps(
+                _mm_add_ps(chains[0], chains[2]),
+                _mm_add_ps(chains[1], chains[3]),
+            ));
+            y[first..][..have].copy_from_slice(&sums[..have]);
         }
     }
 }
 
-/// The weight's side `t` of four blocks, for each row of activations.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn super_terms<B: Super, const N: usize>(
-    four: &[B; SUPER_CHAINS],
-    x: [SuperStep<'_>; N],
-    spread: &[[u8; 32]; 8],
-) -> [__m128; N] {
-    let mut s = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-    let mut m = [[_mm256_setzero_si256(); SUPER_CHAINS]; N];
-    prefetch(four);
-    for (k, block) in four.iter().enumerate() {
-        // SAFETY: this function is compiled for, and called with, the same features.
-        let parts = unsafe { block.parts() };
-        let sums = products(block, &parts, x.map(|x| &x.codes.as_chunks().0[k]), spread);
+impl Terms for Avx2 {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn of<B: Super, const N: usize>(
+        four: [&B; SUPER_CHAINS],
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) -> [__m128; N] {
+        let mut sums = Sums::new();
+        // Known patterns would be replaced by two cheaper-looking shuffles each.
+        let spread = std::hint::black_box(&SPREAD);
+        for (k, block) in four.into_iter().enumerate() {
+            // SAFETY: this function is compiled for, and called with, the same features.
+            let parts = unsafe { block.parts() };
+            sums.put::<B>(k, products(block, &parts, x, k, spread), &parts, x);
+        }
+        sums.terms(four)
+    }
+}
+
+/// Sums over each of four blocks with each of `N` rows of activations, spread over eight lanes.
+pub(in crate::simd) struct Sums<const N: usize> {
+    products: [[__m256i; SUPER_CHAINS]; N],
+    minima: [[__m256i; SUPER_CHAINS]; N],
+}
+
+impl<const N: usize> Sums<N> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::simd) fn new() -> Self {
+        Self {
+            products: [[_mm256_setzero_si256(); SUPER_CHAINS]; N],
+            minima: [[_mm256_setzero_si256(); SUPER_CHAINS]; N],
+        }
+    }
+
+    /// Block number `k`: its products, and what the format takes off them.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::simd) fn put<B: Super>(
+        &mut self,
+        k: usize,
+        products: [__m256i; N],
+        parts: &Parts,
+        x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    ) {
         for c in 0..N {
-            s[c][k] = sums[c];
+            self.products[c][k] = products[c];
             if B::CORRECTION != Correction::None {
-                let sums = load_words(&x[c].sums.as_chunks().0[k]);
-                let offset = _mm256_madd_epi16(sums, parts.min);
+                let offset = _mm256_madd_epi16(load_words(x[c][k].sums), parts.min);
                 match B::CORRECTION {
-                    Correction::Offset => s[c][k] = _mm256_sub_epi32(s[c][k], offset),
-                    _ => m[c][k] = offset,
+                    Correction::Offset => {
+                        self.products[c][k] = _mm256_sub_epi32(products[c], offset);
+                    }
+                    _ => self.minima[c][k] = offset,
                 }
             }
         }
     }
-    let d = _mm_mul_ps(halves4(four.each_ref().map(B::d)), _mm_set1_ps(B::FACTOR));
-    let dmin = halves4(four.each_ref().map(B::dmin));
-    let mut t = [_mm_setzero_ps(); N];
-    for c in 0..N {
-        t[c] = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(s[c])));
-        if B::CORRECTION == Correction::Minimum {
-            t[c] = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(m[c])), t[c]);
+
+    /// The weight's side `t` of the four blocks.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    pub(in crate::simd) fn terms<B: Super>(self, four: [&B; SUPER_CHAINS]) -> [__m128; N] {
+        let [a, b, c, d] = four;
+        let dmin = halves4([a.dmin(), b.dmin(), c.dmin(), d.dmin()]);
+        let d = _mm_mul_ps(
+            halves4([a.d(), b.d(), c.d(), d.d()]),
+            _mm_set1_ps(B::FACTOR),
+        );
+        let mut t = [_mm_setzero_ps(); N];
+        for ((t, products), minima) in t.iter_mut().zip(self.products).zip(self.minima) {
+            *t = _mm_mul_ps(d, _mm_cvtepi32_ps(sums4(products)));
+            if B::CORRECTION == Correction::Minimum {
+                *t = _mm_fnmadd_ps(dmin, _mm_cvtepi32_ps(sums4(minima)), *t);
+            }
         }
+        t
     }
-    t
 }
 
-/// `Σ scale · code · x` over 256 weights, spread over the lanes.
+/// `Σ scale · code · x` over the k-th of four blocks, spread over the lanes.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn products<B: Super, const N: usize>(
     block: &B,
     parts: &Parts,
-    x: [&[i8; 256]; N],
+    x: &[[SuperStep<'_>; SUPER_CHAINS]; N],
+    k: usize,
     spread: &[[u8; 32]; 8],
 ) -> [__m256i; N] {
     let mut sum = [_mm256_setzero_si256(); N];
@@ -221,7 +309,8 @@ fn products<B: Super, const N: usize>(
             let q = unsafe { block.codes::<$c>(&open) };
             let scale = _mm256_shuffle_epi8(parts.scale, load(&spread[$c]));
             for (sum, x) in sum.iter_mut().zip(x) {
-                let pairs = pairs(B::CODES, q, load_codes(&x.as_chunks().0[$c]));
+                let x = load_codes(&x[k].codes.as_chunks().0[$c]);
+                let pairs = pairs(B::CODES, q, x);
                 *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(pairs, scale));
             }
         )*};

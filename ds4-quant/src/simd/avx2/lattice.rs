@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::reg::{load, load_quarter};
+use super::reg::{index, load, load_quarter};
 use super::{Codes, Correction, Parts, Super};
 use crate::codebook;
 use crate::format::iq2_s::BlockIq2S;
@@ -53,6 +53,7 @@ static IQ3_S: [i32; 512] = raised!(i32, codebook::IQ3_S, IQ3_S_OFFSET);
 /// Sign bytes for 256 weights. Register `half[i]` holds the same 16 bytes twice: those of weights 128i..128i+128.
 pub(in crate::simd) struct Signs {
     half: [__m256i; 2],
+    bytes: __m256i,
 }
 
 impl Signs {
@@ -65,6 +66,7 @@ impl Signs {
                 _mm256_permute2x128_si256::<0x00>(bytes, bytes),
                 _mm256_permute2x128_si256::<0x11>(bytes, bytes),
             ],
+            bytes,
         }
     }
 
@@ -191,6 +193,7 @@ impl BlockIq2Xxs {
 
 impl Super for BlockIq2Xxs {
     const CODES: Codes = Codes::Unsigned;
+    const MIRROR: i16 = IQ2_OFFSET;
     const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
@@ -205,8 +208,20 @@ impl Super for BlockIq2Xxs {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
-        let points = points8([0, 1, 2, 3].map(|l| IQ2_XXS[usize::from(self.groups[C][l])]));
+        // SAFETY: this function has the same contract.
+        let points = unsafe { self.points::<C>(signs) };
         signs.apply(C, points, IQ2_OFFSET)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, _: &Self::Open) -> __m256i {
+        points8([0, 1, 2, 3].map(|l| IQ2_XXS[index(&self.groups[C][l])]))
+    }
+
+    #[inline]
+    unsafe fn minus(signs: &Self::Open) -> __m256i {
+        signs.bytes
     }
 
     #[inline]
@@ -222,6 +237,7 @@ impl Super for BlockIq2Xxs {
 
 impl Super for BlockIq2Xs {
     const CODES: Codes = Codes::Unsigned;
+    const MIRROR: i16 = IQ2_OFFSET;
     const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
@@ -241,10 +257,22 @@ impl Super for BlockIq2Xs {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
-        let points = points8(
-            [0, 1, 2, 3].map(|l| IQ2_XS[usize::from(u16::from_le_bytes(self.q[4 * C + l]) & 511)]),
-        );
+        // SAFETY: this function has the same contract.
+        let points = unsafe { self.points::<C>(signs) };
         signs.apply(C, points, IQ2_OFFSET)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, _: &Self::Open) -> __m256i {
+        points8(
+            [0, 1, 2, 3].map(|l| IQ2_XS[usize::from(u16::from_le_bytes(self.q[4 * C + l]) & 511)]),
+        )
+    }
+
+    #[inline]
+    unsafe fn minus(signs: &Self::Open) -> __m256i {
+        signs.bytes
     }
 
     #[inline]
@@ -260,6 +288,7 @@ impl Super for BlockIq2Xs {
 
 impl Super for BlockIq2S {
     const CODES: Codes = Codes::Unsigned;
+    const MIRROR: i16 = IQ2_OFFSET;
     const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.125;
@@ -274,8 +303,20 @@ impl Super for BlockIq2S {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
-        let points = points8([0, 1, 2, 3].map(|l| IQ2_S[self.index(4 * C + l)]));
+        // SAFETY: this function has the same contract.
+        let points = unsafe { self.points::<C>(signs) };
         signs.apply(C, points, IQ2_OFFSET)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, _: &Self::Open) -> __m256i {
+        points8([0, 1, 2, 3].map(|l| IQ2_S[self.index(4 * C + l)]))
+    }
+
+    #[inline]
+    unsafe fn minus(signs: &Self::Open) -> __m256i {
+        signs.bytes
     }
 
     #[inline]
@@ -291,6 +332,7 @@ impl Super for BlockIq2S {
 
 impl Super for BlockIq3Xxs {
     const CODES: Codes = Codes::Unsigned;
+    const MIRROR: i16 = IQ3_XXS_OFFSET;
     const SPAN: usize = 1;
     const CORRECTION: Correction = Correction::Offset;
     const FACTOR: f32 = 0.25;
@@ -305,9 +347,20 @@ impl Super for BlockIq3Xxs {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
-        let points =
-            points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_XXS[usize::from(self.qs[8 * C + l])]));
+        // SAFETY: this function has the same contract.
+        let points = unsafe { self.points::<C>(signs) };
         signs.apply(C, points, IQ3_XXS_OFFSET)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, _: &Self::Open) -> __m256i {
+        points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_XXS[index(&self.qs[8 * C + l])]))
+    }
+
+    #[inline]
+    unsafe fn minus(signs: &Self::Open) -> __m256i {
+        signs.bytes
     }
 
     #[inline]
@@ -324,6 +377,7 @@ impl Super for BlockIq3Xxs {
 
 impl Super for BlockIq3S {
     const CODES: Codes = Codes::Unsigned;
+    const MIRROR: i16 = IQ3_S_OFFSET;
     const SPAN: usize = 4;
     const CORRECTION: Correction = Correction::Offset;
     type Open = Signs;
@@ -337,8 +391,20 @@ impl Super for BlockIq3S {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn codes<const C: usize>(&self, signs: &Self::Open) -> __m256i {
-        let points = points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_S[self.index(8 * C + l)]));
+        // SAFETY: this function has the same contract.
+        let points = unsafe { self.points::<C>(signs) };
         signs.apply(C, points, IQ3_S_OFFSET)
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, _: &Self::Open) -> __m256i {
+        points4([0, 1, 2, 3, 4, 5, 6, 7].map(|l| IQ3_S[self.index(8 * C + l)]))
+    }
+
+    #[inline]
+    unsafe fn minus(signs: &Self::Open) -> __m256i {
+        signs.bytes
     }
 
     #[inline]

@@ -4,10 +4,10 @@
 //! by way of the sums of the activations: `Σ(q + o)·x − o·Σx`. *Signed* codes pay one more instruction a register.
 //! Either way the integers are exact, so nothing here decides the bits of a result ([`crate::accumulate`] does).
 
-mod few;
+pub(super) mod few;
 pub(super) mod many;
 mod quantize;
-pub(super) mod reg;
+pub(in crate::simd) mod reg;
 
 mod k_quants;
 mod lattice;
@@ -16,7 +16,7 @@ mod q2_k;
 mod q8_0;
 mod rocm;
 
-use std::arch::x86_64::{__m256, __m256i};
+use std::arch::x86_64::{__m256, __m256i, _mm256_setzero_si256};
 
 use ds4_gguf::TensorType;
 
@@ -59,6 +59,9 @@ pub(super) trait Super: Block {
     /// A power of two that belongs to `d`.
     const FACTOR: f32 = 1.0;
 
+    /// Of formats with signs apart from the codes: a code c with a minus sign stands as `2·MIRROR − c`; else 0.
+    const MIRROR: i16 = 0;
+
     /// How many sums of pairs of products fit a word; a divisor of 4.
     const SPAN: usize;
     /// What the codes of all chunks need.
@@ -73,6 +76,27 @@ pub(super) trait Super: Block {
     /// # Safety
     /// The processor has AVX2, FMA and F16C.
     unsafe fn codes<const C: usize>(&self, open: &Self::Open) -> __m256i;
+
+    /// [`Super::codes`] before their signs are looked at.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn points<const C: usize>(&self, open: &Self::Open) -> __m256i {
+        // SAFETY: this function has the same contract.
+        unsafe { self.codes::<C>(open) }
+    }
+
+    /// 256 bits in the order of the weights: where a sign is minus.
+    ///
+    /// # Safety
+    /// The processor has AVX2, FMA and F16C.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn minus(_: &Self::Open) -> __m256i {
+        _mm256_setzero_si256()
+    }
 
     /// # Safety
     /// The processor has AVX2, FMA and F16C.
@@ -207,6 +231,6 @@ pub(super) fn super_<B: Super>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f3
         unsafe { tile::rows::<many::SuperTile<B>, 8, 4>(w, row, y) }
     } else {
         // SAFETY: as above.
-        unsafe { few::super_::<B>(w, row, y) }
+        unsafe { few::super_::<B, few::Avx2>(w, row, y) }
     }
 }

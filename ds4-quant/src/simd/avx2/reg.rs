@@ -49,6 +49,14 @@ pub(crate) fn load_quarter(bytes: &[u8; 8]) -> __m128i {
     _mm_cvtsi64_si128(i64::from_le_bytes(*bytes))
 }
 
+/// A byte as an index. Plain loads of neighbouring bytes would be merged into a vector, and taking them out of it again
+/// costs more than loading each.
+#[inline(always)]
+pub(crate) fn index(byte: &u8) -> usize {
+    // SAFETY: the reference covers the byte read.
+    usize::from(unsafe { std::ptr::read_volatile(byte) })
+}
+
 /// Store 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -148,6 +156,28 @@ pub(crate) fn fold8(v: __m256) -> f32 {
         _mm256_castps256_ps128(v),
         _mm256_extractf128_ps::<1>(v),
     ))
+}
+
+/// 4 × 4 floats: lane r of result s is lane s of row r.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn transpose4(rows: [__m128; 4]) -> [__m128; 4] {
+    let [a, b, c, d] = rows;
+    let (ab0, ab1) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+    let (cd0, cd1) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+    [
+        _mm_movelh_ps(ab0, cd0),
+        _mm_movehl_ps(cd0, ab0),
+        _mm_movelh_ps(ab1, cd1),
+        _mm_movehl_ps(cd1, ab1),
+    ]
+}
+
+/// The four lanes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn lanes(v: __m128) -> [f32; 4] {
+    bytemuck::must_cast(v)
 }
 
 /// 8 × 8 double words: lane r of result s is lane s of row r.

@@ -22,7 +22,14 @@ const SIGN: i32 = 128;
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn join(low: &[u8; 32], high: &[u8; 32]) -> __m512i {
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(load(low)), load(high))
+    join_halves(load(low), load(high))
+}
+
+/// Two registers side by side.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub(super) fn join_halves(low: __m256i, high: __m256i) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
 /// Two registers of floats side by side.

@@ -1,8 +1,9 @@
-//! AVX-512 with VNNI: tiles of sixteen matrix rows for many rows of activations.
+//! AVX-512 with VNNI: tiles of sixteen matrix rows for many rows of activations, 64 codes a register for few.
 //!
-//! A tile is two of the AVX2 ones side by side, so every format comes with what it has there. Few rows of activations
-//! are bound by the expansion of packed bytes and by memory; they stay with AVX2.
+//! A tile is two of the AVX2 ones side by side, so every format comes with what it has there. Blocks of 32 weights meet
+//! few rows of activations in AVX2: they wait for memory, not for instructions.
 
+mod few;
 mod many;
 
 use ds4_gguf::TensorType;
@@ -13,7 +14,9 @@ use crate::{Activations, Matrix};
 
 /// Whether the processor has the instructions used here, beside those of AVX2.
 pub(super) fn usable() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vnni")
 }
 
 /// The kernel of a type, if it has one of its own here.
@@ -33,7 +36,8 @@ fn small<B: Small>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
 /// Any number of rows of activations with a matrix of 256-weight blocks.
 fn super_<B: Super>(w: Matrix<'_>, x: &Activations, y: &mut [&mut [f32]]) {
     if y.len() < MANY {
-        return avx2::super_::<B>(w, x, y);
+        // SAFETY: a kernel is handed out only where the processor has these features.
+        return unsafe { avx2::few::super_::<B, few::Avx512>(w, |t| x.q8_k(t), y) };
     }
     // SAFETY: a kernel is handed out only where the processor has these features.
     unsafe { tile::rows::<many::SuperPair<B>, 16, 8>(w, |t| x.q8_k(t), y) }
