@@ -34,6 +34,10 @@ pub enum Error {
     /// A snapshot cannot be written or restored.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// A grammar cannot be used, or came to no allowed token.
+    #[cfg(feature = "grammar")]
+    #[error(transparent)]
+    Grammar(#[from] crate::grammar::GrammarError),
     /// The timeline would outgrow the context.
     #[error(
         "{wanted} tokens do not fit the context of {limit}; raise the context or shorten the prompt"

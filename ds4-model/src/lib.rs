@@ -29,6 +29,7 @@
 //! | messages → prompt; text ↔ tokens | [`chat`], [`tokenizer`] |
 //! | one timeline: prefix reuse, rewind, snapshots | [`Session`] |
 //! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
+//! | many answers at once, kept timelines | [`serve`] |
 //!
 //! Results do not depend on the number of threads, nor on how a prompt is cut into steps: same file, same options, same
 //! seed, same tokens.
@@ -43,11 +44,14 @@ mod error;
 pub mod exec;
 pub mod forecast;
 mod generate;
+#[cfg(feature = "grammar")]
+pub mod grammar;
 pub mod graph;
 pub mod imatrix;
 pub mod inspect;
 mod options;
 pub mod sample;
+pub mod serve;
 mod session;
 mod snapshot;
 pub mod stop;
@@ -62,7 +66,7 @@ pub use exec::{NoTap, Tap, Values};
 pub use generate::{Finish, Generation, Piece};
 pub use options::Options;
 pub use sample::{Sampled, Sampler};
-pub use session::{Logits, Reused, Session};
+pub use session::{Logits, Progress, Reused, Session};
 pub use snapshot::{Fingerprint, SnapshotError};
 pub use stop::{Cut, Stop, StopMatcher};
 pub use tokenizer::{Token, Tokenizer};

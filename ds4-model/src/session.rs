@@ -27,6 +27,17 @@ pub struct Reused {
     pub computed: usize,
 }
 
+/// How far [`Session::sync_some`] has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Tokens whose state was there when the call began.
+    pub reused: usize,
+    /// Tokens computed by the call.
+    pub computed: usize,
+    /// Tokens still to be computed.
+    pub left: usize,
+}
+
 /// State rows kept aside at some length, so that a later rewind need not start from the beginning.
 struct Checkpoint {
     len: usize,
@@ -103,12 +114,7 @@ impl Session {
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Reused, Error> {
         self.fits(tokens.len())?;
-        let common = self
-            .timeline
-            .iter()
-            .zip(tokens)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let common = self.common(tokens);
         let done =
             common == tokens.len() && common == self.timeline.len() && !self.logits.is_empty();
         if done || tokens.is_empty() {
@@ -133,6 +139,61 @@ impl Session {
             reused: keep,
             computed: tokens.len() - keep,
         })
+    }
+
+    /// A part of [`Session::sync`]: computes at most `most` tokens (at least 1) and comes back, so that several sessions
+    /// can take turns. Called again with the same tokens until nothing is left, it ends where `sync` does.
+    ///
+    /// # Errors
+    /// As for [`Session::sync`].
+    pub fn sync_some(&mut self, tokens: &[Token], most: usize) -> Result<Progress, Error> {
+        self.fits(tokens.len())?;
+        let common = self.common(tokens);
+        let whole = common == tokens.len();
+        if whole
+            && (tokens.is_empty() || (self.timeline.len() == common && !self.logits.is_empty()))
+        {
+            self.rewind(common)?;
+            let (reused, computed, left) = (common, 0, 0);
+            return Ok(Progress {
+                reused,
+                computed,
+                left,
+            });
+        }
+        let reused = self.fall_back(common.min(tokens.len() - 1))?;
+        let end = tokens.len().min(reused + most.max(1));
+        let left = tokens.len() - end;
+        let want = if left == 0 {
+            Logits::Last
+        } else {
+            Logits::None
+        };
+        self.extend(
+            &tokens[reused..end],
+            want,
+            &mut NoTap,
+            &mut |_| {},
+            &mut |_, _| ControlFlow::Continue(()),
+        )?;
+        if left == 0 || reused / CHECKPOINT_EVERY != end / CHECKPOINT_EVERY {
+            self.remember()?;
+        }
+        Ok(Progress {
+            reused,
+            computed: end - reused,
+            left,
+        })
+    }
+
+    /// How many tokens the timeline and `tokens` have in common from the start.
+    #[must_use]
+    pub fn common(&self, tokens: &[Token]) -> usize {
+        self.timeline
+            .iter()
+            .zip(tokens)
+            .take_while(|(a, b)| a == b)
+            .count()
     }
 
     /// Append one token; afterwards [`Session::logits`] are those after it.
@@ -171,16 +232,31 @@ impl Session {
         if len > have {
             return Err(Error::Rewind { wanted: len, have });
         }
-        if len == have {
+        let again = self.timeline[..len].to_vec();
+        let from = self.fall_back(len)?;
+        if from == len {
             return Ok(());
+        }
+        self.extend(
+            &again[from..],
+            Logits::None,
+            &mut NoTap,
+            &mut |_| {},
+            &mut |_, _| ControlFlow::Continue(()),
+        )
+    }
+
+    /// Go back to the longest timeline of at most `len` tokens whose state is at hand, and say how long it is.
+    fn fall_back(&mut self, len: usize) -> Result<usize, Error> {
+        if len == self.timeline.len() {
+            return Ok(len);
         }
         self.logits.clear();
         self.checkpoints.retain(|c| c.len <= len);
         if self.holds(len) {
             self.timeline.truncate(len);
-            return Ok(());
+            return Ok(len);
         }
-        let again = self.timeline[..len].to_vec();
         let from = match self.checkpoints.last() {
             Some(checkpoint) => {
                 let mut executor = self.engine.shared().executor();
@@ -195,13 +271,7 @@ impl Session {
         self.timeline.truncate(from);
         // The rings now hold rows of this checkpoint and of nothing later.
         (self.written, self.base) = (from, from);
-        self.extend(
-            &again[from..],
-            Logits::None,
-            &mut NoTap,
-            &mut |_| {},
-            &mut |_, _| ControlFlow::Continue(()),
-        )
+        Ok(from)
     }
 
     pub(crate) fn set(&self) -> &StateSet {

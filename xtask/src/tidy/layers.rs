@@ -57,6 +57,7 @@ pub(crate) const LAYERS: [Layer; 8] = [
             "bytemuck",
             "crc32fast",
             "half",
+            "llguidance",
             "minijinja",
             "minijinja-contrib",
             "rayon",

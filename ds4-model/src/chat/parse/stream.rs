@@ -85,6 +85,18 @@ impl StreamParser {
         }
     }
 
+    /// Whether what arrives now is reasoning.
+    #[must_use]
+    pub fn in_reasoning(&self) -> bool {
+        matches!(self.state, State::Reasoning)
+    }
+
+    /// Whether what arrives now is content, as far as is known.
+    #[must_use]
+    pub fn in_content(&self) -> bool {
+        matches!(self.state, State::Content)
+    }
+
     /// The end of the text.
     #[must_use]
     pub fn finish(mut self, finish: Finish) -> (Vec<Delta>, Parsed) {
