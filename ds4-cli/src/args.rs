@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ds4_model::forecast::Forecast;
 
+use crate::reading::Reading;
+
 /// DeepSeek-V4 from GGUF files.
 #[derive(clap::Parser)]
 #[command(name = "ds4", version)]
@@ -157,21 +159,11 @@ pub(crate) struct Imatrix {
     /// Write the older kind of file (.dat) instead of a GGUF.
     #[arg(long)]
     pub(crate) legacy: bool,
-    /// Tokens of a piece; each is read from an empty timeline.
-    #[arg(long, default_value = "512")]
-    pub(crate) chunk: NonZeroUsize,
-    /// Most pieces to read.
-    #[arg(long)]
-    pub(crate) chunks: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Measure the output matrix too: as dear as the rest on small models.
     #[arg(long)]
     pub(crate) output_matrix: bool,
-    /// Take control tokens that the text spells out as control tokens.
-    #[arg(long)]
-    pub(crate) special: bool,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
-    pub(crate) threads: usize,
     /// Replace the output when it exists.
     #[arg(long)]
     pub(crate) force: bool,
@@ -186,18 +178,8 @@ pub(crate) struct Compare {
     /// Let both read this text and compare what they expect to follow.
     #[arg(long, value_name = "FILE")]
     pub(crate) text: Option<PathBuf>,
-    /// Tokens of a piece; each is read from an empty timeline.
-    #[arg(long, default_value = "512")]
-    pub(crate) chunk: NonZeroUsize,
-    /// Most pieces to read.
-    #[arg(long)]
-    pub(crate) chunks: Option<NonZeroUsize>,
-    /// Take control tokens that the text spells out as control tokens.
-    #[arg(long)]
-    pub(crate) special: bool,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
-    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// A JSON document.
     #[arg(long)]
     pub(crate) json: bool,

@@ -4,28 +4,29 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use ds4_gguf::Gguf;
+use ds4_model::Engine;
 use ds4_model::compare::{self, TextOptions};
-use ds4_model::{Engine, Options};
 use ds4_quant::Pool;
 
-use crate::imatrix::{special, text};
 use crate::progress::Progress;
+use crate::reading::text;
 use crate::{args, quantize};
-
-/// Tokens whose logits are in memory at a time.
-const ROWS: usize = 32;
 
 pub(crate) fn run(args: &args::Compare) -> Result<()> {
     let (a, b) = (quantize::open(&args.first)?, quantize::open(&args.second)?);
     let progress = Progress::counting("weights");
-    let tensors = compare::tensors(&a, &b, &Pool::new(args.threads)?, |name, done, total| {
-        progress.at(name, done, total)
-    })?;
+    let tensors = compare::tensors(
+        &a,
+        &b,
+        &Pool::new(args.reading.threads)?,
+        |name, done, total| progress.at(name, done, total),
+    )?;
     drop(progress);
     let said = args
         .text
         .as_deref()
-        .map(|path| read(args, path))
+        .map(|path| read(args, [a, b], path))
         .transpose()?;
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -43,20 +44,17 @@ pub(crate) fn run(args: &args::Compare) -> Result<()> {
     Ok(())
 }
 
-fn read(args: &args::Compare, path: &Path) -> Result<compare::Text> {
+fn read(args: &args::Compare, [a, b]: [Gguf; 2], path: &Path) -> Result<compare::Text> {
     let text = text(path)?;
-    let engine = |path: &Path| {
-        let mut options = Options::default();
-        options.threads = args.threads;
-        options.context = Some(args.chunk.get());
-        options.prefill_rows = ROWS;
-        Engine::open(path, options).with_context(|| path.display().to_string())
+    let engine = |gguf, path: &Path| {
+        Engine::from_gguf(gguf, args.reading.engine(compare::ROWS))
+            .with_context(|| path.display().to_string())
     };
-    let (a, b) = (engine(&args.first)?, engine(&args.second)?);
+    let (a, b) = (engine(a, &args.first)?, engine(b, &args.second)?);
     let mut options = TextOptions::default();
-    options.chunk = args.chunk.get();
-    options.chunks = args.chunks.map(Into::into);
-    options.special = special(args.special);
+    options.chunk = args.reading.chunk.get();
+    options.chunks = args.reading.chunks();
+    options.special = args.reading.special();
     let progress = Progress::counting("text");
     Ok(compare::text(&a, &b, &text, &options, |done, total| {
         progress.at("", done as u64, total as u64)

@@ -1,31 +1,27 @@
 //! `ds4 imatrix`.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use ds4_gguf::NewFile;
+use ds4_model::Engine;
 use ds4_model::imatrix::{CollectOptions, Collected};
-use ds4_model::tokenizer::Special;
-use ds4_model::{Engine, Options};
 
 use crate::args;
 use crate::progress::Progress;
+use crate::reading::text;
 
 pub(crate) fn run(args: &args::Imatrix) -> Result<()> {
     let text = text(&args.text)?;
-    let mut options = Options::default();
-    options.threads = args.threads;
-    options.context = Some(args.chunk.get());
-    options.prefill_rows = args.chunk.get().min(512);
-    let engine =
-        Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+    let chunk = args.reading.chunk.get();
+    let engine = Engine::open(&args.model, args.reading.engine(chunk.min(512)))
+        .with_context(|| args.model.display().to_string())?;
     let mut options = CollectOptions::default();
-    options.chunk = args.chunk.get();
-    options.chunks = args.chunks.map(Into::into);
+    options.chunk = chunk;
+    options.chunks = args.reading.chunks();
     options.output = args.output_matrix;
-    options.special = special(args.special);
+    options.special = args.reading.special();
     // Before the work: a name that is taken is no surprise for its end.
     let mut file = NewFile::create(&args.output, args.force)?;
     let progress = Progress::counting("imatrix");
@@ -62,13 +58,4 @@ pub(crate) fn run(args: &args::Imatrix) -> Result<()> {
         collected.tokens()
     )?;
     Ok(())
-}
-
-/// A text to read.
-pub(crate) fn text(path: &Path) -> Result<String> {
-    fs::read_to_string(path).with_context(|| path.display().to_string())
-}
-
-pub(crate) fn special(spelled: bool) -> Special {
-    if spelled { Special::All } else { Special::None }
 }

@@ -16,6 +16,7 @@ mod imatrix;
 mod inspect;
 mod progress;
 mod quantize;
+mod reading;
 mod requant;
 mod split;
 

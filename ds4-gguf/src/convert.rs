@@ -73,7 +73,17 @@ pub struct Mismatch {
     pub found: String,
 }
 
-/// A Rust type that a metadata value can be read as.
+/// A Rust type that a metadata value can be read as, with [`Metadata::get`](crate::Metadata::get).
+///
+/// | type | reads |
+/// |---|---|
+/// | `u8` … `i64`, `usize` | any integer in its range, whatever its width in the file |
+/// | `f32`, `f64` | any number, rounded where it must be |
+/// | `bool` | a boolean |
+/// | `&str`, `String` | a string that is UTF-8 |
+/// | `&[u8]` | a string, or an array of `u8` or `i8` |
+/// | [`Array`](crate::Array), [`Strings`](crate::Strings) | an array; an array of strings |
+/// | `Vec<T>` | an array, each element read as `T` |
 pub trait FromValue<'a>: Sized {
     /// Read `item` as this type.
     ///

@@ -1,19 +1,36 @@
 //! `Edit`: one change of metadata, written as people write it on a command line.
-//!
-//! ```text
-//! set       KEY=VALUE             the type that KEY has already
-//!           KEY=TYPE:VALUE        u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 bool string
-//!           KEY=TYPE[]:A,B,C      an array of numbers or flags
-//! rename    OLD=NEW
-//! remove    KEY
-//! ```
-//! Keys that say how a model is split are not for editing: its files are written whole.
 
 use std::str::FromStr;
 
 use crate::{ArrayBuf, Error, Metadata, Value, ValueType, shard};
 
-/// One change of metadata.
+/// One change of metadata, as people write it on a command line.
+///
+/// | | text | |
+/// |---|---|---|
+/// | [`Edit::set`] | `KEY=VALUE` | the type that the key has already |
+/// | | `KEY=TYPE:VALUE` | `u8` `i8` `u16` `i16` `u32` `i32` `u64` `i64` `f32` `f64` `bool` `string` |
+/// | | `KEY=TYPE[]:A,B,C` | numbers or flags; arrays of strings are set with [`Metadata::set`] |
+/// | [`Edit::rename`] | `OLD=NEW` | in the same place |
+/// | [`Edit::remove`] | `KEY` | |
+///
+/// Keys that say how a model is split are not for editing: its files are written whole.
+///
+/// ```
+/// use ds4_gguf::{Edit, Metadata};
+///
+/// let mut metadata = Metadata::new();
+/// metadata.set("general.version", 1u32);
+/// for edit in [
+///     Edit::set("general.version=2")?, // stays a u32
+///     Edit::set("general.name=string:mine")?,
+///     Edit::rename("general.version=general.revision")?,
+/// ] {
+///     edit.apply(&mut metadata)?;
+/// }
+/// assert_eq!(metadata.get::<u32>("general.revision")?, 2);
+/// # Ok::<(), ds4_gguf::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Edit {
     /// Give a key a value.

@@ -54,6 +54,9 @@ enum Rocmfp2 {
 impl Gguf {
     /// Map a file and read its directory; of a split model, any of its files opens all.
     ///
+    /// The files are mapped, not read. As long as a clone of this lives, nobody may shorten or overwrite them: a later read
+    /// of a shortened file faults (`SIGBUS`), and bytes that are overwritten change under the reader. A new file under another
+    /// name that is renamed over the old one does no harm; [`NewFile`](crate::NewFile) does that.
     /// An unknown tensor type is no error here: see [`Self::unsupported_tensors`].
     ///
     /// # Errors

@@ -23,12 +23,22 @@
 //! * [`Gguf`] is an open model: [`Metadata`], a table of [`TensorInfo`], and the bytes of each [`Tensor`].
 //! * [`TensorType`] names a block format and its size. The maths of the formats is not known here.
 //! * [`Plan`] and [`Writer`] make files: all shapes first, then the data as a stream.
+//! * [`NewFile`] is a sink whose name appears when the file is whole; [`Rewrite`], [`Split`] and [`Edit`] copy, cut and
+//!   edit models.
+//! * [`RocmFp2Decision`] says which of three layouts a file means by type id 107.
+//!
+//! Shapes stand as in the file, fastest extent first: a weight from `in` to `out` is `[in, out]`, that is `out` rows of
+//! `in` weights ([`Dims`]).
 //!
 //! Versions 2 and 3, little endian. Whatever a file contains, opening it returns a value or an [`Error`] that names
 //! key, tensor and offset; memory is bounded by [`Limits`]. A tensor type that nobody knows does not stop a file from
 //! opening: [`Gguf::unsupported_tensors`] lists all of them at once.
 //!
 //! Feature `mmap` (default) gives `Gguf::open`; without it models come from memory.
+//!
+//! Sources: [the format](https://github.com/ggml-org/ggml/blob/master/docs/gguf.md); types:
+//! ggml-org/llama.cpp:ggml/include/ggml.h and ciru-ai/ROCmFPX:ggml/include/ggml.h; split files:
+//! ggml-org/llama.cpp:tools/gguf-split.
 
 mod array;
 mod bytes;

@@ -12,7 +12,7 @@ use crate::{Dims, Error, RocmFp2Layout, TensorType, rocmfp2};
 /// Where a tensor's bytes are in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// Bytes from the start of the file.
+    /// Bytes from the start of the file; in a [`Plan`](crate::Plan), whose header has no size yet, from the start of the data.
     pub offset: u64,
     /// Length in bytes; 0 when the type is unknown.
     pub bytes: u64,

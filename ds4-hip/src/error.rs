@@ -9,7 +9,8 @@ use crate::Version;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No library of the right name was found anywhere. Ordinary on machines without an AMD GPU.
+    /// No library of the right name was found anywhere; [`Search`](crate::Search) says where to look. Ordinary on machines
+    /// without an AMD GPU.
     #[error(
         "no HIP runtime found (tried {}); install ROCm 6 or newer, or name its library folder",
         list(tried)

@@ -45,7 +45,7 @@ impl Default for Search {
     }
 }
 
-/// The loaded HIP runtime. Stays loaded as long as one handle lives.
+/// The loaded HIP runtime. Stays loaded as long as one handle lives; `Send + Sync`.
 pub struct Hip {
     runtime_get_version: GetInt,
     get_device_count: GetInt,

@@ -129,7 +129,8 @@ impl Engine {
     /// The prompt of a conversation without tools and without thinking, ready for [`Session::sync`].
     ///
     /// # Errors
-    /// [`Error::Chat`] when the messages are in no order the format allows.
+    /// [`Error::Chat`] when there are no messages, or when a call's arguments or a schema are no JSON. Any order of
+    /// messages is rendered.
     pub fn render(&self, messages: &[Message]) -> Result<Vec<Token>, Error> {
         let conversation = Conversation {
             messages: messages.to_vec(),

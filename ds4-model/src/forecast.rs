@@ -11,6 +11,24 @@ use serde_json::{Value, json};
 use crate::inspect::{Sizes, human_bytes};
 
 /// What a quantization will give. Made of a [`Quantize`]; nothing is read but the directory of the source.
+///
+/// ```
+/// use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Writer};
+/// use ds4_model::forecast::Forecast;
+/// use ds4_quant::{quantize::Quantize, recipe::Recipe};
+///
+/// let mut plan = Plan::new(Metadata::new())?;
+/// plan.add("output.weight", &[64, 10], TensorType::F32)?;
+/// let mut writer = Writer::new(Vec::new(), plan)?;
+/// writer.write(&[0; 64 * 10 * 4])?;
+/// let source = Gguf::from_vec(writer.finish()?)?;
+///
+/// let work = Quantize::new(&source, &Recipe::named("native")?, None)?;
+/// let forecast = Forecast::of(&work, Forecast::STRIX_HALO);
+/// assert_eq!(forecast.sizes().bytes_per_token, Some(680)); // Q8_0: 640 weights, 34 bytes for 32
+/// assert_eq!(forecast.ceiling(), Some(Forecast::STRIX_HALO / 680.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Forecast {
     file_bytes: u64,

@@ -6,7 +6,8 @@ use crate::session::Session;
 use crate::stop::{Cut, Stop, StopMatcher};
 use crate::tokenizer::{StreamDecoder, Token};
 
-/// Why a generation ended.
+/// Why a generation ended. For [`chat::StreamParser::finish`](crate::chat::StreamParser::finish) the first two are
+/// [`chat::Finish::Stop`](crate::chat::Finish::Stop), the last is [`chat::Finish::Length`](crate::chat::Finish::Length).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// A stop token.
@@ -42,10 +43,11 @@ pub struct Generation<'s> {
 }
 
 impl Session {
-    /// Continue the timeline, token by token, as long as the context lasts.
+    /// Continue the timeline, token by token, as long as the context lasts. Strings and tokens of `stop` end it.
     ///
-    /// The session needs logits ([`Session::sync`]); without them the first item is [`Error::NoLogits`]. A token drawn
-    /// enters the timeline when the next one is asked for; stop tokens never do.
+    /// The session needs logits ([`Session::sync`]); without them the first item is [`Error::NoLogits`]. A token drawn enters
+    /// the timeline when its successor is computed, so the last one never does: not a stop token, nor the last token before
+    /// a stop string or a limit. [`Session::sync`] with the next prompt makes up for it.
     pub fn generate<'s>(&'s mut self, sampler: &'s mut Sampler, stop: &'s Stop) -> Generation<'s> {
         let decoder = self.engine().tokenizer().decoder();
         let matcher = stop.matcher();

@@ -31,6 +31,19 @@
 //! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
 //! | many answers at once, kept timelines | [`serve`] |
 //!
+//! Start with [`Engine`], [`Session`] and [`Generation`]; everything below [`exec`] can be left alone. Beside the way from
+//! file to answer:
+//!
+//! | question | module |
+//! |---|---|
+//! | what is in a file, what a token reads | [`inspect`] |
+//! | what a quantization will give | [`forecast`] |
+//! | which columns matter | [`imatrix`] |
+//! | what a quantization cost | [`compare`] |
+//! | a Hugging Face checkpoint as GGUF | [`convert`] |
+//!
+//! Feature `jinja` (default): the chat templates of files of unknown architecture.
+//!
 //! Results do not depend on the number of threads, nor on how a prompt is cut into steps: same file, same options, same
 //! seed, same tokens.
 

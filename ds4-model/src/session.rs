@@ -90,21 +90,27 @@ impl Session {
         &self.timeline
     }
 
-    /// Logits after the last token, `[vocab]`; empty when they have not been computed (new, rewound, restored session).
+    /// Logits after the last token, `[vocab]`. Empty when there are none: in a new session, after a rewind that took tokens
+    /// away, after [`Session::run`] with [`Logits::None`] or with no tokens, after a step that failed, and after
+    /// [`Session::load`] of a session that had none when it was saved.
     pub fn logits(&self) -> &[f32] {
         &self.logits
     }
 
     /// Make the timeline equal to `tokens`, keeping the common prefix and computing the rest; afterwards
-    /// [`Session::logits`] are those after the last token.
+    /// [`Session::logits`] are those after the last token. When all of `tokens` is there but not the logits, the last token
+    /// is computed again. With no tokens the session is emptied, and has no logits.
     ///
     /// # Errors
-    /// [`Error::Context`], or [`Error::Exec`] with the timeline as long as it got.
+    /// [`Error::Context`] when `tokens` are too many, and nothing changes then; [`Error::Exec`] with the timeline as long as
+    /// it got, and without logits.
     pub fn sync(&mut self, tokens: &[Token]) -> Result<Reused, Error> {
         self.sync_with(tokens, &mut |_, _| ControlFlow::Continue(()))
     }
 
-    /// As [`Session::sync`]; `progress(done, total)` is called after every step and may stop the work.
+    /// As [`Session::sync`]; `progress(done, total)` is called after every step of up to
+    /// [`prefill_rows`](crate::Options::prefill_rows) tokens, and counts the tokens computed in this call, not those reused.
+    /// [`ControlFlow::Break`] stops the work, except after the last step.
     ///
     /// # Errors
     /// As for [`Session::sync`], and [`Error::Stopped`].
@@ -204,11 +210,12 @@ impl Session {
         self.run(&[token], Logits::Last, &mut NoTap, &mut |_| {})
     }
 
-    /// Append tokens, with every choice open: which logits (`rows` sees them step by step, `[n, vocab]`), and a tap on
-    /// intermediate values.
+    /// Append tokens, with every choice open. `rows` gets the wanted logits once a step, `[n, vocab]`: with [`Logits::All`]
+    /// those of each token of the step, with [`Logits::Last`] one row at the end. `tap` sees intermediate values. With no
+    /// tokens nothing runs, and the logits are gone.
     ///
     /// # Errors
-    /// As for [`Session::sync`].
+    /// [`Error::Context`] when they do not fit, and nothing changes then; [`Error::Exec`] with the timeline as long as it got.
     pub fn run(
         &mut self,
         tokens: &[Token],

@@ -1,17 +1,6 @@
 //! A session on disk: tokens and state rows, checked before anything is taken over.
 //!
-//! ```text
-//! 0   magic "DS4SNAP\0"            8 bytes
-//! 8   version                      u32 = 1
-//! 12  fingerprint of the model     u64
-//! 20  tokens n                     u32
-//! 24  logits stored                u32: 0 or the vocabulary
-//! 28  tokens                       n × u32
-//!     logits                       f32
-//!     for each state: the rows that a timeline of n tokens needs, f32
-//!     CRC-32 of everything before  u32
-//! ```
-//! All numbers are little endian. A layout change raises the version.
+//! The layout is in the documentation of [`Session::save`]. A change of it raises the version.
 
 use std::io::{self, Read, Write};
 
@@ -83,7 +72,9 @@ pub enum SnapshotError {
     },
 }
 
-/// What a snapshot must agree on with the model it is loaded into.
+/// What a snapshot must agree on with the model it is loaded into: names, types and shapes of all tensors, the first
+/// kilobyte of up to 48 of them, names and widths of the states, and the rounding of cached rows. 64 bits of FNV-1a:
+/// it finds mistakes, not intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
@@ -143,10 +134,22 @@ impl Fnv {
 }
 
 impl Session {
-    /// Write the timeline and its state. Returns the bytes written.
+    /// Write the timeline, its logits and its state. Returns the bytes written; all numbers are little endian:
+    ///
+    /// ```text
+    /// 0   magic "DS4SNAP\0"            8 bytes
+    /// 8   version                      u32 = 1
+    /// 12  fingerprint of the model     u64
+    /// 20  tokens n                     u32
+    /// 24  logits stored                u32: 0 or the vocabulary
+    /// 28  tokens                       n × u32
+    ///     logits                       f32
+    ///     for each state: the rows that a timeline of n tokens needs, f32
+    ///     CRC-32 of everything before  u32
+    /// ```
     ///
     /// # Errors
-    /// [`Error::Snapshot`] when `out` fails.
+    /// [`Error::Snapshot`] when `out` fails, [`Error::Exec`] when rows cannot be read back.
     pub fn save(&self, out: &mut impl Write) -> Result<u64, Error> {
         let mut out = Summed::new(out);
         let tokens = self.tokens();
@@ -171,10 +174,12 @@ impl Session {
         Ok(out.bytes)
     }
 
-    /// Replace the timeline by one written by [`Session::save`], of the same model.
+    /// Replace the timeline, and its logits where they were saved, by one written by [`Session::save`]. Model, layout and
+    /// rounding of cached rows must be the same: see [`Fingerprint`].
     ///
     /// # Errors
-    /// [`Error::Snapshot`] says what is wrong with the bytes; the session is then as it was.
+    /// [`Error::Snapshot`] says what is wrong with the bytes, and the session is as it was; [`Error::Exec`] when there is no
+    /// memory for its rows, and the session is empty then.
     pub fn load(&mut self, from: &mut impl Read) -> Result<(), Error> {
         let loaded = self.read(from)?;
         // From here only memory can fail; the timeline is empty then, and the session still usable.

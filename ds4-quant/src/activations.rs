@@ -23,7 +23,11 @@ use crate::{Error, Isa, Pool};
 pub enum Precision {
     /// Activations stay `f32`; weights are decoded exactly. Slow and as right as `f32` gets.
     Exact,
-    /// Activations meet block formats as signed bytes; plain float weights (F32, F16, BF16) still see `f32`.
+    /// Activations meet block formats as signed bytes: groups of 32 under an f16 scale (Q8_0), for types of 256 weights a
+    /// block groups of 256 under an f32 scale (Q8_K). Plain float weights (F32, F16, BF16) still see `f32`.
+    ///
+    /// A group with a number that is not finite has the scale NaN, which shows in every output it touches.
+    /// Source: ggml-org/llama.cpp:ggml/src/ggml-quants.c (`quantize_row_q8_0_ref`, `quantize_row_q8_K_ref`).
     #[default]
     Fast,
 }

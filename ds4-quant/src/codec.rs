@@ -24,8 +24,10 @@ pub trait Codec: Send + Sync {
     /// * `row`: `[n · block_len]` · `importance`: `[n · block_len]` · `blocks`: `n · block_bytes` bytes
     ///
     /// # Errors
-    /// [`Error::DecodeOnly`] when the format has no encoder here; [`Error::Length`] as for [`Codec::decode`];
-    /// [`Error::MissingImportance`], [`Error::NonFinite`] when the numbers cannot be encoded.
+    /// [`Error::DecodeOnly`] for a format without an encoder (no format of this crate is one). [`Error::Cols`] when `row` is
+    /// not a whole number of blocks, [`Error::Length`] when `blocks` or `importance` do not fit it; nothing is written then,
+    /// nor after [`Error::MissingImportance`], [`Error::NegativeImportance`] and [`Error::NonFinite`] (a weight or an
+    /// importance). [`Error::OutOfRange`] when no scale of the format reaches a weight; `blocks` may be overwritten then.
     fn encode(
         &self,
         row: &[f32],
@@ -36,10 +38,11 @@ pub trait Codec: Send + Sync {
         Err(Error::DecodeOnly { ty: self.ty() })
     }
 
-    /// Check what [`Codec::decode`] takes on trust: scale bytes that a format declares invalid.
+    /// Check what [`Codec::decode`] takes on trust: scale bytes above 0x7e, which the formats of the ROCmFPX family declare
+    /// invalid. Plain floats have nothing to check.
     ///
     /// # Errors
-    /// [`Error::InvalidScale`] naming the first offending block and byte.
+    /// [`Error::InvalidScale`] naming the first offending block and byte, [`Error::Length`] for a part of a block.
     fn validate(&self, blocks: &[u8]) -> Result<(), Error> {
         let _ = blocks;
         Ok(())

@@ -1,17 +1,4 @@
 //! Importance matrices: how much an error in each input column of a matrix costs.
-//!
-//! Two kinds of file hold them. A GGUF (`general.type = "imatrix"`) has for each matrix the sums of squared inputs
-//! and how often they were taken; importance is their quotient, 1 for an expert that was never used. The older kind is
-//!
-//! ```text
-//! i32 entries
-//! each: i32 name length, name; i32 calls; i32 values; f32 value[values]         importance = value / calls
-//! then, optionally: i32 chunks; i32 length, name of the calibration text
-//! ```
-//! all little endian; with `calls` 0 the values are taken as they are. An entry of an expert tensor holds the vectors
-//! of all experts one after another.
-//!
-//! Sources: ggml-org/llama.cpp:common/imatrix-loader.cpp, tools/imatrix; antirez/ds4 (writes the older kind).
 
 use std::collections::HashMap;
 
@@ -89,7 +76,19 @@ pub enum ImatrixError {
     Gguf(#[from] ds4_gguf::Error),
 }
 
-/// Importance vectors by tensor name.
+/// Importance vectors by tensor name: how much an error in each input column of a matrix costs. Made by `ds4 imatrix`,
+/// or with [`Imatrix::insert`].
+///
+/// Two kinds of file hold them. A GGUF with `general.type = "imatrix"` has sums of squared inputs and how often they
+/// were taken; importance is their quotient, 1 for an expert that was never used. The older kind, little endian:
+///
+/// ```text
+/// i32 entries
+/// each: i32 name length, name; i32 calls; i32 values; f32 value[values]         importance = value / calls
+/// then, optionally: i32 chunks; i32 length, name of the calibration text
+/// ```
+/// With `calls` 0 the values are taken as they are. An entry of an expert tensor holds the vectors of all experts one
+/// after another. Sources: ggml-org/llama.cpp:common/imatrix-loader.cpp, tools/imatrix; antirez/ds4 (the older kind).
 #[derive(Debug, Default)]
 pub struct Imatrix {
     entries: HashMap<Box<str>, Box<[f32]>>,

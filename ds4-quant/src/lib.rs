@@ -26,6 +26,24 @@
 //! # Ok(()) }
 //! ```
 //!
+//! * [`codec`] gives the [`Codec`] of a type: bytes → numbers, numbers → bytes. [`encode_rows`] does whole matrices.
+//! * [`Matrix`] and [`Activations`] are the two sides of [`matmul`]; [`Pool`] has the threads, [`Precision`] the arithmetic.
+//! * [`row_scores`] and [`weighted_rows`] are the two halves of attention, over rows of plain numbers.
+//! * [`recipe`] decides types, [`quantize`] writes a new file, [`requant`] rewrites one in its place; [`Imatrix`] says
+//!   which columns matter, [`Difference`] what was lost.
+//!
+//! | types | |
+//! |---|---|
+//! | F32, F16, BF16; Q4_0, Q8_0; Q2_K to Q6_K | decoded, encoded |
+//! | IQ2_S, IQ3_XXS, IQ3_S, IQ4_NL, IQ4_XS, MXFP4, NVFP4 | decoded, encoded |
+//! | IQ2_XXS, IQ2_XS | decoded; encoded with importance only ([`recipe::demands_importance`]) |
+//! | ROCmFP2 (three layouts), ROCmFP3, ROCmFP4, ROCmFP4-fast, ROCmFP6, ROCmFP8, ROCmI4 | decoded, encoded |
+//! | ROCmFP3-mix, ROCmFP2-mix | decoded with their codebooks: [`MixTables`] |
+//!
+//! Shapes are `[rows, cols]`: outputs and inputs of a matrix, the file's extents in reverse. Feature `rayon` (default)
+//! gives [`Pool`] more than one thread; instruction sets are found while the program runs ([`Isa`]).
+//! Sources: ggml-org/llama.cpp:ggml/src/ggml-quants.c, ggml-common.h; ciru-ai/ROCmFPX; Luce-Org/lucebox.
+//!
 //! A number `y[t, r]` depends on row r of the weights and row t of the activations alone: the same bits come out for
 //! any number of threads, any number of rows in the call and any instruction set.
 

@@ -16,6 +16,9 @@ pub struct Matrix<'a> {
 impl<'a> Matrix<'a> {
     /// View bytes as a matrix.
     ///
+    /// * `bytes`: `rows` rows of `cols / block_len · block_bytes` bytes, as in [`ds4_gguf::Tensor::bytes`]; there `rows` and
+    ///   `cols` are [`ds4_gguf::Dims::rows`] and [`ds4_gguf::Dims::cols`]
+    ///
     /// # Errors
     /// [`Error::NoCodec`] for a type without one, [`Error::Cols`] when a row is not a whole number of blocks,
     /// [`Error::Length`] when `bytes` is not exactly `rows` such rows, [`Error::TooLarge`] when that overflows.

@@ -4,17 +4,31 @@
 //! for the experts its router chose and computes with the bytes of the [`Lease`]. [`Resident`] serves them straight from the
 //! mapped file; a source that keeps a part of them in memory and reads the rest from SSD is planned behind the same trait.
 //!
-//! ```no_run
-//! use ds4_gguf::Gguf;
+//! ```
+//! use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Writer};
 //! use ds4_stream::{ExpertSource, Resident};
 //!
-//! let mut source = Resident::new(Gguf::open("model.gguf")?)?;
-//! let map = source.map();
-//! println!("{} layers, the largest expert has {} bytes", map.layers().count(), map.largest_expert());
-//! let lease = source.acquire(3, &[17, 4])?;
-//! assert_eq!(lease.experts()[0].id, 17);
+//! // One layer of two experts; `Gguf::open(path)` maps a real model.
+//! let mut plan = Plan::new(Metadata::new())?;
+//! for role in ["gate", "up", "down"] {
+//!     plan.add(&format!("blk.0.ffn_{role}_exps.weight"), &[32, 32, 2], TensorType::Q8_0)?;
+//! }
+//! let mut writer = Writer::new(Vec::new(), plan)?;
+//! for value in 1..=3 {
+//!     writer.write(&[value; 2 * 32 * 34])?;
+//! }
+//! let mut source = Resident::new(Gguf::from_vec(writer.finish()?)?)?;
+//! assert_eq!(source.map().largest_expert(), 3 * 32 * 34);
+//!
+//! let part = &source.map().layer(0)?.parts[0];
+//! let (ty, rows, cols) = (part.ty, part.rows as usize, part.cols as usize);
+//! let lease = source.acquire(0, &[1])?;
+//! let gate = lease.experts()[0].gate; // what `ds4_quant::Matrix::new(ty, rows, cols, gate)` takes
+//! assert_eq!(gate.len(), rows * cols / ty.block_len() * ty.block_bytes());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Nothing in ds4-model uses this crate yet.
 
 mod error;
 mod map;

@@ -18,7 +18,8 @@ use crate::Error;
 /// Ids of experts are 16 bits wide.
 const MOST_EXPERTS: u64 = 1 << 16;
 
-/// Which of an expert's three matrices.
+/// Which of an expert's three matrices: `blk.L.ffn_{gate,up,down}_exps.weight`. Shapes here are in file order, fastest
+/// first: `[hidden, width]` has `width` rows of `hidden` weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
     /// `[hidden, width]`, its output goes through SiLU.

@@ -13,7 +13,8 @@ pub trait ExpertSource: Send {
     /// [`Error::NoLayer`] and [`Error::NoExpert`] for what the model does not have; a source that reads files adds its own.
     fn acquire(&mut self, layer: u32, experts: &[u16]) -> Result<Lease<'_>, Error>;
 
-    /// Say that `experts` of `layer` are likely to be asked for soon. May start reads; never blocks, never fails.
+    /// Say that `experts` of `layer` are likely to be asked for soon. May start reads; never blocks, never fails: layers and
+    /// experts that do not exist are ignored.
     fn hint(&mut self, layer: u32, experts: &[u16]);
 
     /// What happened since the source was made.
@@ -42,15 +43,16 @@ impl<'a> Lease<'a> {
 pub struct Expert<'a> {
     /// Its number in the layer.
     pub id: u16,
-    /// `[hidden, width]` in the layer's gate type.
+    /// `width` rows of `hidden` packed weights, in the type of the first of [`Layer::parts`](crate::Layer::parts).
     pub gate: &'a [u8],
-    /// `[hidden, width]` in the layer's up type.
+    /// The same shape, in the type of the second.
     pub up: &'a [u8],
-    /// `[width, hidden]` in the layer's down type.
+    /// `hidden` rows of `width` packed weights, in the type of the third.
     pub down: &'a [u8],
 }
 
-/// Counts of a source.
+/// Counts of a source. [`Resident`](crate::Resident) counts every expert as a hit: what the system reads behind a mapping is
+/// not seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -52,7 +52,8 @@ pub enum ChatFormat {
     Jinja(Template),
 }
 
-/// What to render, besides the conversation.
+/// What to render, besides the conversation. By default: thinking on, no effort, [`Dialect::Standard`], earlier reasoning
+/// left out, a generation prompt at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderOptions {
     /// Thinking on or off.
@@ -123,11 +124,12 @@ impl<'a> Facts<'a> {
 }
 
 impl ChatFormat {
-    /// The format of a model: by its architecture; else its template; else by its markers.
+    /// The format of a model: by its architecture (`deepseek4`, `glm-dsa`); else its template; else by its markers.
     ///
     /// # Errors
-    /// [`Error::MissingMarkers`] when the vocabulary cannot write the format; it lists all of them.
-    /// [`Error::NoFormat`] when there is none, [`Error::Template`] when the file's template is none.
+    /// [`Error::MissingMarkers`] when the architecture is known and the vocabulary cannot write its format; it lists all of
+    /// them. [`Error::Template`] when the file's template is none, [`Error::NoJinja`] for a template without the feature
+    /// `jinja`, [`Error::NoFormat`] when there is nothing to go by.
     pub fn for_model(facts: &Facts<'_>, tokenizer: &Tokenizer) -> Result<Self, Error> {
         let missing = |required: &[&str]| -> Vec<String> {
             required

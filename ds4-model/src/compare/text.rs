@@ -11,8 +11,8 @@ use crate::exec::{NoTap, Token};
 use crate::session::{Logits, Session};
 use crate::tokenizer::Special;
 
-/// Most tokens whose logits are in memory at a time.
-const PIECE: usize = 32;
+/// Most tokens of each model whose logits are in memory at a time.
+pub const ROWS: usize = 32;
 
 /// How a text is read.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub struct Text {
 
 /// Let both models read `text`. `on(done, total)` hears of tokens and may stop the work.
 ///
-/// Opened with a small `prefill_rows` (32 is enough), an engine keeps few logits in memory.
+/// Opened with [`ROWS`] as its `prefill_rows`, an engine keeps few logits in memory.
 ///
 /// # Errors
 /// [`CompareError::Vocabulary`] and [`CompareError::Tokens`] for models that do not speak of the same tokens,
@@ -98,10 +98,10 @@ pub fn text(
     let mut done = 0;
     for piece in pieces {
         let mut sessions = (a.session()?, b.session()?);
-        for (i, part) in piece.chunks(PIECE).enumerate() {
+        for (i, part) in piece.chunks(ROWS).enumerate() {
             let x = logits(&mut sessions.0, part)?;
             let y = logits(&mut sessions.1, part)?;
-            let next = &piece[i * PIECE + 1..];
+            let next = &piece[i * ROWS + 1..];
             let rows = x.chunks_exact(vocab[0]).zip(y.chunks_exact(vocab[0]));
             for ((x, y), &next) in rows.zip(next) {
                 sums.add(x, y, next);

@@ -326,6 +326,9 @@ impl Config {
     }
 
     /// The rotary table of `layer`.
+    ///
+    /// # Panics
+    /// When there is no such layer.
     pub fn rope(&self, layer: usize) -> &Rope {
         match self.ratios[layer] {
             Ratio::None => &self.rope_main,

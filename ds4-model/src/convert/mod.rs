@@ -22,8 +22,18 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a recipe sees as the type of a tensor is the exact form of its weights (see the table in `part.rs`): FP8 matrices
-//! are BF16 to it, FP4 experts MXFP4. A rule that keeps the routed experts keeps them without loss.
+//! What a recipe sees as the type of a tensor is the exact form of its weights:
+//!
+//! | in the checkpoint | scales | type |
+//! |---|---|---|
+//! | F32, F16, BF16 | none | the same |
+//! | F8_E4M3 | F8_E8M0, one for 128 × 128 weights | BF16 |
+//! | F8_E4M3 | F32, one for 128 × 128 weights | F32 |
+//! | two E2M1 a byte (F4, I8 or U8) | powers of two, one for 32 weights of a row | MXFP4 |
+//! | I32, I64 | none | I32 |
+//!
+//! A rule that keeps the routed experts keeps them without loss. Sources: huggingface/safetensors:README.md (Format);
+//! ggml-org/llama.cpp:conversion/deepseek.py; OCP 8-bit Floating Point 1.0; OCP Microscaling Formats 1.0.
 
 mod error;
 mod names;
@@ -109,7 +119,7 @@ impl Checkpoint {
     /// Open the checkpoint in `folder`.
     ///
     /// # Errors
-    /// [`ConvertError`]: see there. Tensors that are missing or wrong are all in one [`ConvertError::Tensors`].
+    /// [`ConvertError`] names the file. Tensors that are missing or wrong are all in one [`ConvertError::Tensors`].
     pub fn open(folder: &Path, options: &ConvertOptions) -> Result<Self, ConvertError> {
         let path = folder.join("config.json");
         let json: Map<String, Json> = read_json(&path)?.ok_or_else(|| ConvertError::Io {

@@ -27,7 +27,7 @@ pub(super) fn write(
         path: path.clone(),
         source: std::io::ErrorKind::NotFound.into(),
     })?;
-    let keys = GgufKeys::from_hf_json(&text).map_err(fail)?;
+    let mut keys = GgufKeys::from_hf_json(&text).map_err(fail)?;
     if keys.tokens.len() > rows {
         return Err(ConvertError::Vocabulary {
             path,
@@ -35,21 +35,12 @@ pub(super) fn write(
             most: rows,
         });
     }
-    let GgufKeys {
-        mut tokens,
-        mut types,
-        merges,
-        pre,
-    } = keys;
-    for id in tokens.len()..rows {
-        tokens.push(format!("[PAD{id}]"));
-        types.push(GgufKeys::UNUSED);
-    }
+    keys.pad(rows);
     metadata.set("tokenizer.ggml.model", "gpt2");
-    metadata.set("tokenizer.ggml.pre", pre);
-    metadata.set("tokenizer.ggml.tokens", tokens);
-    metadata.set("tokenizer.ggml.token_type", types);
-    metadata.set("tokenizer.ggml.merges", merges);
+    metadata.set("tokenizer.ggml.pre", keys.pre);
+    metadata.set("tokenizer.ggml.tokens", keys.tokens);
+    metadata.set("tokenizer.ggml.token_type", keys.types);
+    metadata.set("tokenizer.ggml.merges", keys.merges);
 
     let generation: Map<String, Json> =
         read_json(&folder.join("generation_config.json"))?.unwrap_or_default();

@@ -1,4 +1,8 @@
 //! Executors: what runs a recorded graph.
+//!
+//! In this order: [`Executor::prepare`] a graph, once for each number of rows; [`Executor::new_state`] for each session;
+//! [`Executor::run`] steps; [`Executor::free_state`]. [`cpu::CpuExecutor`] is the only one so far, and the reference for
+//! others. A [`Tap`] sees the values in between.
 
 pub mod cpu;
 mod step;
@@ -104,7 +108,9 @@ pub trait Executor: Send {
     /// Run one step: `tokens.len() == step.rows`. Returns logits, `[rows − head_row, vocab]`.
     ///
     /// # Errors
-    /// [`ExecError`]; the state is then to be rewound to `step.pos` (rows of older positions are intact).
+    /// [`ExecError::Rows`] when `tokens` are not `step.rows` or more than the plan holds, [`ExecError::Foreign`] for a plan
+    /// or set of another executor; both before anything is written. After any other the state is to be rewound to `step.pos`
+    /// (rows of older positions are intact).
     fn run(
         &mut self,
         plan: PlanId,
@@ -114,10 +120,14 @@ pub trait Executor: Send {
         tap: &mut dyn Tap,
     ) -> Result<&[f32], ExecError>;
 
-    /// Copy rows `first..` of one state; the slice length says how many.
+    /// Copy rows `first..` of one state; the slice length, a whole number of rows, says how many.
+    ///
+    /// A ring places row `i` by `i` modulo its length: a row that it has overwritten is not noticed, and the row that took its
+    /// place is copied. The caller knows what is still there: see [`Keep::first`](crate::graph::Keep::first).
     ///
     /// # Errors
-    /// [`ExecError::StateRows`] when rows are asked for that a ring has overwritten.
+    /// [`ExecError::StateRows`] for a part of a row, for more rows than a ring holds, and for windows not yet written (out);
+    /// [`ExecError::Foreign`] for a set of another executor, [`ExecError::Memory`] when a table cannot grow.
     fn copy_state(
         &mut self,
         set: &StateSet,

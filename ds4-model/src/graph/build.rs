@@ -8,7 +8,9 @@ use super::{Graph, Node, NodeName, ValueInfo};
 use crate::config::Rope;
 use crate::weights::{Hyper, MatrixId, TableId, VectorId, Weights};
 
-/// Records a model. Shapes come from the weights' own shapes and from the inputs; [`check`](super::check) verifies the result.
+/// Records a model. Each method adds the [`Op`] of its name, whose comment gives shapes and formula, and returns its output;
+/// R is the tokens of a step. Shapes come from the weights' own shapes and from the inputs. Nothing is checked while
+/// recording: [`check`](super::check) verifies the result.
 pub struct Builder<'w> {
     weights: &'w Weights,
     layer: Option<usize>,
@@ -102,7 +104,7 @@ impl<'w> Builder<'w> {
         )
     }
 
-    /// `y = W·x`.
+    /// [`Op::Linear`]: `x [R, in]` → `[R, out]`, `y = W·x`.
     pub fn linear(&mut self, name: &str, x: Tid, weight: MatrixId) -> Tid {
         let rows = self.shape(x).rows;
         let cols = self.weights.info(weight).rows as u32;

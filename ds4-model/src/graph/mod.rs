@@ -105,6 +105,9 @@ impl Graph {
     }
 
     /// Shape of one value.
+    ///
+    /// # Panics
+    /// When the handle is of another graph.
     pub fn shape(&self, t: Tid) -> Shape {
         self.values[t.0 as usize].shape
     }

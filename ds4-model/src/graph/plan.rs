@@ -81,6 +81,9 @@ impl Plan {
     }
 
     /// Where a value lives.
+    ///
+    /// # Panics
+    /// When the handle is of another graph.
     pub fn slot(&self, t: Tid) -> Slot {
         self.slots[t.0 as usize]
     }

@@ -79,6 +79,9 @@ pub struct StateLayout {
 
 impl StateLayout {
     /// Specification of one state.
+    ///
+    /// # Panics
+    /// When the handle is of another graph.
     pub fn spec(&self, id: StateId) -> &StateSpec {
         &self.specs[id.0 as usize]
     }

@@ -17,9 +17,6 @@ pub(crate) struct GgufKeys {
 }
 
 impl GgufKeys {
-    /// `token_type` of an id that stands for nothing.
-    pub(crate) const UNUSED: i32 = 5;
-
     /// The lists of a `tokenizer.json` that this crate can use.
     pub(crate) fn from_hf_json(json: &str) -> Result<Self, Error> {
         let definition = Definition::parse(json)?;
@@ -28,7 +25,7 @@ impl GgufKeys {
         let entries = tokens.iter().zip(&kinds).enumerate();
         let (tokens, types) = entries
             .map(|(id, (token, kind))| match (token.is_empty(), kind) {
-                (true, _) => (format!("[PAD{id}]"), Self::UNUSED),
+                (true, _) => unused(id),
                 (false, Kind::Normal) => ((*token).to_owned(), 1),
                 (false, Kind::Control) => ((*token).to_owned(), 3),
                 (false, Kind::UserDefined) => ((*token).to_owned(), 4),
@@ -47,4 +44,18 @@ impl GgufKeys {
             },
         })
     }
+
+    /// Entries that stand for nothing, until there are `count`.
+    pub(crate) fn pad(&mut self, count: usize) {
+        for id in self.tokens.len()..count {
+            let (token, ty) = unused(id);
+            self.tokens.push(token);
+            self.types.push(ty);
+        }
+    }
+}
+
+/// Name and `token_type` of an id that stands for nothing.
+fn unused(id: usize) -> (String, i32) {
+    (format!("[PAD{id}]"), 5)
 }

@@ -14,7 +14,7 @@ use ds4_gguf::{Gguf, TensorType};
 use ds4_quant::Matrix;
 pub(crate) use names::spellings;
 
-/// Handle of a packed matrix.
+/// Handle of a packed matrix of one [`Weights`]; another's may name something else or panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MatrixId(u32);
 
@@ -67,11 +67,17 @@ impl Weights {
     }
 
     /// Name, type and shape of a matrix.
+    ///
+    /// # Panics
+    /// When the handle is of other weights.
     pub fn info(&self, id: MatrixId) -> &MatrixInfo {
         &self.matrices[id.0 as usize]
     }
 
     /// A plain matrix `[rows, cols]`, or all slices of a stack as one tall matrix.
+    ///
+    /// # Panics
+    /// When the handle is of other weights.
     pub fn matrix(&self, id: MatrixId) -> Matrix<'_> {
         let info = self.info(id);
         let bytes = self.gguf.tensor_at(info.tensor).bytes;
@@ -89,11 +95,17 @@ impl Weights {
     }
 
     /// A decoded vector.
+    ///
+    /// # Panics
+    /// When the handle is of other weights.
     pub fn vector(&self, id: VectorId) -> &[f32] {
         &self.vectors[id.0 as usize]
     }
 
     /// An integer table, row-major.
+    ///
+    /// # Panics
+    /// When the handle is of other weights.
     pub fn table(&self, id: TableId) -> &[i32] {
         &self.tables[id.0 as usize]
     }

@@ -7,7 +7,7 @@ use ds4_model::convert::{Checkpoint, ConvertError, ConvertOptions, Problem};
 use serde_json::json;
 
 use crate::hf::{self, Names, Tensor};
-use crate::tiny;
+use crate::{checkpoint, tiny};
 
 fn open(folder: &Path) -> Result<Checkpoint, ConvertError> {
     Checkpoint::open(folder, &ConvertOptions::default())
@@ -22,8 +22,7 @@ fn changed(change: impl FnOnce(&mut Vec<Tensor>)) -> (tempfile::TempDir, Convert
     let source = tiny("tiny-f16");
     let mut tensors = hf::tensors(&source, Names::Published);
     change(&mut tensors);
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(folder.path(), &source, &tensors, 1);
+    let folder = checkpoint(&source, &tensors, 1);
     let error = refused(folder.path());
     (folder, error)
 }
@@ -70,8 +69,7 @@ fn all_wrong_tensors_are_named_in_one_error() {
 #[test]
 fn directories_that_lie_are_refused() {
     let source = tiny("tiny-f16");
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(folder.path(), &source, &[], 1);
+    let folder = checkpoint(&source, &[], 1);
     let path = folder.path().join("model.safetensors");
     let with = |file: &[u8]| {
         fs::write(&path, file).unwrap();
@@ -114,14 +112,8 @@ fn directories_that_lie_are_refused() {
 #[test]
 fn shards_that_are_cut_short_missing_or_elsewhere_are_named() {
     let source = tiny("tiny-f16");
-    let folder = tempfile::tempdir().unwrap();
+    let folder = checkpoint(&source, &hf::tensors(&source, Names::Published), 3);
     let path = |file: &str| folder.path().join(file);
-    hf::write(
-        folder.path(),
-        &source,
-        &hf::tensors(&source, Names::Published),
-        3,
-    );
     open(folder.path()).unwrap();
 
     let second = path("model-00002-of-00003.safetensors");
@@ -156,13 +148,7 @@ fn shards_that_are_cut_short_missing_or_elsewhere_are_named() {
 #[test]
 fn settings_that_cannot_be_are_named() {
     let source = tiny("tiny-f16");
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(
-        folder.path(),
-        &source,
-        &hf::tensors(&source, Names::Published),
-        1,
-    );
+    let folder = checkpoint(&source, &hf::tensors(&source, Names::Published), 1);
     let with = |change: &dyn Fn(&mut serde_json::Value)| {
         let mut config = hf::config(&source);
         change(&mut config);

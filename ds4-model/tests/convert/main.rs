@@ -35,6 +35,13 @@ fn keep() -> Recipe {
     Recipe::from_toml("[[rule]]\ntype = \"keep\"").unwrap()
 }
 
+/// A checkpoint of `source` with these tensors.
+fn checkpoint(source: &Gguf, tensors: &[hf::Tensor], shards: usize) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    hf::write(folder.path(), source, tensors, shards);
+    folder
+}
+
 fn convert(
     folder: &Path,
     options: &ConvertOptions,
@@ -75,8 +82,7 @@ fn a_checkpoint_made_from_a_file_gives_the_file_back() {
         ("tiny-f16", Names::Published, 4),
     ] {
         let source = tiny(model);
-        let folder = tempfile::tempdir().unwrap();
-        hf::write(folder.path(), &source, &hf::tensors(&source, names), shards);
+        let folder = checkpoint(&source, &hf::tensors(&source, names), shards);
         let result = convert(folder.path(), &ConvertOptions::default(), &keep()).unwrap();
         assert_eq!(result.tensors().len(), source.tensors().len());
         for info in source.tensors() {
@@ -111,13 +117,7 @@ fn a_checkpoint_made_from_a_file_gives_the_file_back() {
 #[test]
 fn the_dialect_of_llama_cpp_has_its_types_and_the_same_logits() {
     let source = tiny("tiny-f16");
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(
-        folder.path(),
-        &source,
-        &hf::tensors(&source, Names::Published),
-        1,
-    );
+    let folder = checkpoint(&source, &hf::tensors(&source, Names::Published), 1);
     let options = ConvertOptions {
         dialect: Dialect::LlamaCpp,
         ..ConvertOptions::default()

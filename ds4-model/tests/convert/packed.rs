@@ -5,7 +5,7 @@ use ds4_model::convert::ConvertOptions;
 use ds4_quant::quantize::QuantizeError;
 
 use crate::hf::{self, Names, Tensor};
-use crate::{convert, keep, logits, tiny};
+use crate::{checkpoint, convert, keep, logits, tiny};
 
 /// Numbers without a pattern.
 struct Walk(u64);
@@ -141,8 +141,7 @@ fn packed_weights_keep_every_bit() {
         shape: vec![1],
         bytes: vec![0; 2],
     });
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(folder.path(), &source, &tensors, 2);
+    let folder = checkpoint(&source, &tensors, 2);
     let result = convert(folder.path(), &ConvertOptions::default(), &keep()).unwrap();
     for (name, ty, weights) in want {
         assert_eq!(result.tensor(&name).unwrap().info.ty, ty, "{name}");
@@ -177,8 +176,7 @@ fn fp4_blocks_hold_the_codes_of_the_checkpoint() {
             &mut walk,
         );
     }
-    let folder = tempfile::tempdir().unwrap();
-    hf::write(folder.path(), &source, &tensors, 1);
+    let folder = checkpoint(&source, &tensors, 1);
     let result = convert(folder.path(), &ConvertOptions::default(), &keep()).unwrap();
     let blocks = result.tensor("blk.1.ffn_down_exps.weight").unwrap().bytes;
     let find = |name: &str| &tensors.iter().find(|t| t.name == name).unwrap().bytes;
@@ -209,8 +207,7 @@ fn weights_that_are_no_numbers_are_named() {
         assert_eq!(t.dtype, dtype);
         let size = if dtype == "F16" { 2 } else { 4 };
         t.bytes[(index + 1) * size - 2..][..2].copy_from_slice(&[0xff, 0x7f]);
-        let folder = tempfile::tempdir().unwrap();
-        hf::write(folder.path(), &source, &tensors, 1);
+        let folder = checkpoint(&source, &tensors, 1);
         let error = convert(folder.path(), &ConvertOptions::default(), &keep()).unwrap_err();
         assert!(
             matches!(&error, QuantizeError::NonFinite { index: i, .. } if *i == index),

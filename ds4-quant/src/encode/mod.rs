@@ -139,8 +139,10 @@ pub(crate) fn encode_row(
 /// ```
 ///
 /// # Errors
-/// Those of [`Codec::encode`](crate::Codec::encode), for the first row that has one; indices count from the start of
-/// `x` and `blocks`. `blocks` holds rows in part then.
+/// [`Error::DecodeOnly`] for a type that no encoder knows, whether or not it can be decoded; [`Error::Cols`] when `cols`
+/// is 0 or not a whole number of blocks; [`Error::Length`] when `x` is not whole rows or `blocks` does not fit. Then those
+/// of [`Codec::encode`](crate::Codec::encode), for the first row that has one; indices count from the start of `x` and
+/// `blocks`, and `blocks` holds rows in part.
 pub fn encode_rows(
     pool: &Pool,
     ty: TensorType,

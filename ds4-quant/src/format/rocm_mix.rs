@@ -254,8 +254,14 @@ const KINDS: [Kind; 2] = [
 impl MixTables {
     /// Find the codebooks of `model`, and check that every tensor that needs some has exactly one entry of its shape.
     ///
-    /// Where the metadata has none, `read` is asked for the file beside the model; it answers
-    /// [`io::ErrorKind::NotFound`] where there is no such file. A model without such tensors has no tables.
+    /// | type of tensor | metadata key, an array of bytes | file beside the model |
+    /// |---|---|---|
+    /// | ROCmFP2-mix (106): gate, up | `deepseek4.gumix.sidecar` | its name and `.gumix.bin` |
+    /// | ROCmFP3-mix (105): down | `deepseek4.p4mix.sidecar` | its name and `.p4mix.bin` |
+    ///
+    /// Where the key is missing, `read` gets the path of that file and answers [`io::ErrorKind::NotFound`] where there is
+    /// none; `|path| std::fs::read(path)` does. A model in memory has no such file; a model without such tensors has no
+    /// tables. Source: Luce-Org/lucebox:server/src/deepseek4/deepseek4_loader.cpp.
     ///
     /// # Errors
     /// See [`MixError`].

@@ -272,8 +272,9 @@ impl<'a> Quantize<'a> {
     /// Stream the result into `sink`. `on` hears of every chunk and stops the work with [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// Those of [`Self::check_importance`], before anything is written; [`QuantizeError::NonFinite`] and
-    /// [`QuantizeError::Codec`] name the tensor; [`QuantizeError::Cancelled`].
+    /// Those of [`Self::check_importance`], before anything is written; [`QuantizeError::NonFinite`],
+    /// [`QuantizeError::Codec`] and [`QuantizeError::Source`] name the tensor; [`QuantizeError::Gguf`] when the sink fails;
+    /// [`QuantizeError::Cancelled`].
     pub fn run<W: Write>(
         &self,
         pool: &Pool,

@@ -19,7 +19,8 @@ pub trait Source: fmt::Debug + Sync {
     /// The tensors, in the order of the result. Extents need not be places in a file; their lengths must be right.
     fn tensors(&self) -> &[TensorInfo];
 
-    /// Rows of tensor `index`, from `buffer` or from memory of the source.
+    /// Rows `rows` of tensor `index` of [`Self::tensors`], packed: as many bytes as the rows have, from `buffer` (which may
+    /// hold anything and be resized) or from memory of the source. Rows of a stack of experts count through all experts.
     ///
     /// # Errors
     /// Whatever keeps the source from reading them.
@@ -30,7 +31,8 @@ pub trait Source: fmt::Debug + Sync {
         buffer: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError>;
 
-    /// Whether floats that keep their type may be copied without a look at their values.
+    /// Whether floats that keep their type may be copied without a look at their values. Where not, they are read as all
+    /// others are, and a number that is not finite is found.
     fn is_trusted(&self) -> bool;
 
     /// The first tensor whose blocks have no known size: its name, the id of its type, and why.

@@ -117,7 +117,15 @@ pub enum Because {
 
 impl Recipe {
     /// The names that [`Recipe::named`] knows.
-    pub const NAMES: [&str; 5] = [NAMED[0].0, NAMED[1].0, NAMED[2].0, NAMED[3].0, NAMED[4].0];
+    pub const NAMES: [&str; NAMED.len()] = {
+        let mut names = [""; NAMED.len()];
+        let mut i = 0;
+        while i < NAMED.len() {
+            names[i] = NAMED[i].0;
+            i += 1;
+        }
+        names
+    };
 
     /// A named recipe:
     ///

@@ -15,6 +15,31 @@
 //! same types and metadata.
 //!
 //! Other programs that have the model mapped see it change under them; the lock on the file is advisory.
+//!
+//! [`requant_file`] does all of it; [`resume_file`] finishes what was interrupted. [`Requant`] and [`Storage`] are the
+//! parts.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use ds4_gguf::{Gguf, Metadata, NewFile, Plan, TensorType, Writer};
+//! use ds4_quant::recipe::Recipe;
+//! use ds4_quant::requant::requant_file;
+//! use ds4_quant::{NonFinite, Pool};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("model.gguf");
+//! let mut plan = Plan::new(Metadata::new())?;
+//! plan.add("output.weight", &[64, 10], TensorType::F32)?;
+//! let mut writer = Writer::new(NewFile::create(&path, false)?, plan)?;
+//! writer.tensor("output.weight", &[0; 64 * 10 * 4])?;
+//! writer.finish()?.publish()?;
+//!
+//! let recipe = Recipe::named("native")?;
+//! let pool = Pool::new(2)?;
+//! requant_file(&path, &recipe, None, NonFinite::Refuse, &pool, |_, _| ControlFlow::Continue(()))?;
+//! assert_eq!(Gguf::open(&path)?.tensor("output.weight")?.info.ty, TensorType::Q8_0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod file;
@@ -181,7 +206,9 @@ impl Requant {
     ///
     /// # Errors
     /// [`RequantError::Changed`] when the model is not the one that this was made for, [`RequantError::Unfinished`]
-    /// when it is in the middle of an earlier requantization; [`RequantError::Disk`], [`RequantError::Cancelled`].
+    /// when it is in the middle of an earlier requantization; [`RequantError::Disk`], [`RequantError::Cancelled`];
+    /// [`RequantError::Quantize`] for a weight that cannot be encoded, in the middle of the work: call
+    /// [`Self::check_weights`] first, as [`requant_file`] does.
     pub fn run(
         &self,
         storage: &mut dyn Storage,

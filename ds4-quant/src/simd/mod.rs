@@ -75,7 +75,7 @@ impl Isa {
         *BEST.get_or_init(|| Self::all().last().expect("scalar code runs everywhere"))
     }
 
-    /// `"scalar"`, `"avx2"`, …
+    /// `"scalar"`; `"avx2"` (with FMA and F16C) and `"avx512"` on x86-64; `"neon"` on AArch64.
     pub fn name(self) -> &'static str {
         match self.0 {
             Set::Scalar => "scalar",

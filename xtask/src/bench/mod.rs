@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Finds the peer's decode tokens a second.
     #[arg(long, value_name = "REGEX", default_value = speed::PEER_DECODE)]
     peer_decode: String,
-    /// Layers of the synthetic slice [default: 4, 2 with --quick].
+    /// Layers of the synthetic slice [default: 4, 3 with --quick].
     #[arg(long)]
     layers: Option<u32>,
     /// Rounds: runs of each engine on each file [default: 5, 3 with --quick].
@@ -176,7 +176,7 @@ fn files(root: &Path, folder: &Path, args: &Args) -> Result<Vec<(PathBuf, usize)
             .map(|m| (m.clone(), args.prompt))
             .collect());
     }
-    let layers = args.layers.unwrap_or(if args.quick { 2 } else { 4 });
+    let layers = args.layers.unwrap_or(if args.quick { 3 } else { 4 });
     Ok(vec![
         (root.join("assets/ds4-demo.gguf"), args.prompt),
         (synthetic::cached(folder, layers)?, args.prompt.min(64)),

@@ -1,7 +1,7 @@
 //! DeepSeek-V4 (Flash, 0731, Pro): hyper-connections around compressed sparse attention and a mixture of experts.
 //!
-//! Section numbers in this folder refer to the V4 technical description followed by
-//! huggingface/transformers:src/transformers/models/deepseek_v4 and ggml-org/llama.cpp:src/models/deepseek4.cpp.
+//! Operations and their shapes: [`Op`](crate::graph::Op). [`record`] is what [`Engine`](crate::Engine) calls.
+//! Sources: huggingface/transformers:src/transformers/models/deepseek_v4, ggml-org/llama.cpp:src/models/deepseek4.cpp.
 
 mod attention;
 mod compress;

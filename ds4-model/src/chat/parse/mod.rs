@@ -18,7 +18,7 @@ pub use stream::StreamParser;
 
 use super::{ThinkMode, Tool, ToolCall};
 
-/// Why the text ended.
+/// Why the text ended, as its parser needs to know it; [`crate::Finish`] says more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The model ended its turn.
@@ -30,7 +30,9 @@ pub enum Finish {
 /// How to read a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParseOptions {
-    /// Whether the prompt ended in `<think>`, so that the text begins with reasoning.
+    /// Whether the prompt ended in `<think>`, so that the text begins with reasoning:
+    /// [`RenderOptions::think`](crate::chat::RenderOptions::think) of the prompt. On by default; off for a prompt of
+    /// [`Engine::render`](crate::Engine::render).
     pub think: ThinkMode,
     /// The declared tools. Markup that only resembles DSML counts when there are any.
     pub tools: Vec<Tool>,

@@ -8,7 +8,33 @@ use super::{
 };
 use crate::chat::{ThinkMode, marker};
 
-/// Reads an answer while it arrives.
+/// Reads an answer while it arrives. Made by [`ChatFormat::stream_parser`](crate::chat::ChatFormat::stream_parser).
+///
+/// ```
+/// use ds4_model::chat::{
+///     ChatFormat, Conversation, Delta, Finish, Message, ParseOptions, RenderOptions, Tool,
+/// };
+///
+/// let schema = r#"{"name": "time", "parameters": {"type": "object", "properties": {"zone": {"type": "string"}}}}"#;
+/// let conversation = Conversation {
+///     messages: vec![Message::user("What time is it in Rome?")],
+///     tools: vec![Tool::new(schema)?],
+/// };
+/// let prompt = ChatFormat::V4.render(&conversation, &RenderOptions::default())?;
+/// assert!(prompt.as_str().ends_with("<think>"));
+///
+/// let options = ParseOptions { tools: conversation.tools.clone(), ..ParseOptions::default() };
+/// let mut parser = ChatFormat::V4.stream_parser(&options);
+/// let mut deltas = parser.push("A tool knows.</think>One moment.<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"time\">\n");
+/// deltas.extend(parser.push(
+///     "<｜DSML｜parameter name=\"zone\" string=\"true\">Rome</｜DSML｜parameter>\n\
+///      </｜DSML｜invoke>\n</｜DSML｜tool_calls>",
+/// ));
+/// assert_eq!(deltas[0], Delta::Reasoning("A tool knows.".into()));
+/// let (_, answer) = parser.finish(Finish::Stop);
+/// assert_eq!((&*answer.calls[0].name, &*answer.calls[0].arguments), ("time", r#"{"zone": "Rome"}"#));
+/// # Ok::<(), ds4_model::chat::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct StreamParser {
     /// `None`: calls are not told from text.
