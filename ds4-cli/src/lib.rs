@@ -18,6 +18,7 @@ mod progress;
 mod quantize;
 mod reading;
 mod requant;
+pub mod server;
 mod split;
 
 use std::ffi::OsString;

@@ -74,13 +74,18 @@ pub(crate) const LAYERS: [Layer; 8] = [
         ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
         outside: &[
             "anyhow",
+            "axum",
             "clap",
             "ctrlc",
+            "futures-util",
             "indicatif",
+            "prometheus-client",
             "rustyline",
             "serde",
             "serde_json",
             "thiserror",
+            "tokio",
+            "tower-http",
         ],
     },
     Layer {

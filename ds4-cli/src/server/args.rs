@@ -1,0 +1,93 @@
+//! The command line of `ds4-server`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Serve a DeepSeek-V4 model over HTTP, in the dialects of OpenAI and Anthropic.
+#[derive(clap::Parser, Clone, Debug)]
+#[command(name = "ds4-server", version)]
+pub(crate) struct Args {
+    /// The model.
+    #[arg(short, long, default_value = "ds4flash.gguf")]
+    pub(crate) model: PathBuf,
+    /// Address to listen on: a name or an address.
+    #[arg(long, default_value = "127.0.0.1")]
+    pub(crate) host: String,
+    /// Port; 0 takes a free one. The address is printed.
+    #[arg(long, default_value_t = 8000)]
+    pub(crate) port: u16,
+    /// Name of the model for clients [default: the file's name].
+    #[arg(long)]
+    pub(crate) alias: Option<String>,
+    /// Clients must send this key, as a bearer token or as x-api-key.
+    #[arg(long)]
+    pub(crate) api_key: Option<String>,
+    /// Let pages of other origins use the server.
+    #[arg(long)]
+    pub(crate) cors: bool,
+    /// Longest conversation in tokens, answer included.
+    #[arg(short, long = "ctx", default_value = "32768")]
+    pub(crate) context: NonZeroUsize,
+    /// Most tokens of an answer, when the request does not say.
+    #[arg(short = 'n', long, default_value_t = 393_216)]
+    pub(crate) tokens: usize,
+    /// Threads; 0 is one a core.
+    #[arg(short, long, default_value_t = 0)]
+    pub(crate) threads: usize,
+    /// Tokens of a prompt computed in one step.
+    #[arg(long, default_value = "512")]
+    pub(crate) prefill_chunk: NonZeroUsize,
+    /// Answers at a time, each with a timeline of its own that later requests go on from.
+    #[arg(long, visible_alias = "batched-session", default_value = "4")]
+    pub(crate) sessions: NonZeroUsize,
+    /// Tokens of a prompt in a turn while others are answered.
+    #[arg(long, default_value = "128")]
+    pub(crate) mixed_prefill_quantum: NonZeroUsize,
+    /// Requests that may wait; more are answered with 429.
+    #[arg(long, default_value_t = 256)]
+    pub(crate) max_queue: usize,
+    /// Temperature, when the request has none.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) default_temperature: f32,
+    /// Answer at once, when the request does not say.
+    #[arg(long)]
+    pub(crate) nothink: bool,
+    /// Largest request body, in MiB.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) max_body_mb: usize,
+    /// Keep timelines in this folder, over restarts.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) kv_disk_dir: Option<PathBuf>,
+    /// Most MiB of them.
+    #[arg(long, default_value_t = 4096)]
+    pub(crate) kv_disk_space_mb: u64,
+    /// Shortest timeline worth keeping on disk, in tokens.
+    #[arg(long, default_value_t = 512)]
+    pub(crate) kv_cache_min_tokens: usize,
+    /// Calls whose text is remembered, so that it can be put back as it was.
+    #[arg(long, default_value_t = 100_000)]
+    pub(crate) tool_memory_max_ids: usize,
+    /// Where to compute: cpu or auto.
+    #[arg(long, default_value = "auto", value_parser = backend)]
+    pub(crate) backend: String,
+    /// The processor, which is also the default.
+    #[arg(long, conflicts_with = "backend")]
+    pub(crate) cpu: bool,
+    /// Stream experts from disk.
+    #[arg(long, value_parser = not_yet, num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) ssd_streaming: Option<String>,
+    /// Compute on an AMD GPU.
+    #[arg(long, visible_alias = "hip", value_parser = not_yet, num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) rocm: Option<String>,
+}
+
+fn backend(name: &str) -> Result<String, String> {
+    match name {
+        "cpu" | "auto" => Ok(name.to_owned()),
+        _ => Err("this build computes on the processor alone; expected cpu or auto".to_owned()),
+    }
+}
+
+fn not_yet(_: &str) -> Result<String, String> {
+    Err("this build computes on the processor, with all weights in mapped memory".to_owned())
+}

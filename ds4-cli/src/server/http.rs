@@ -1,0 +1,285 @@
+//! Routes: which URL leads where, and what holds for all of them.
+
+use std::any::Any;
+
+use axum::Json;
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use ds4_model::Token;
+use ds4_model::tokenizer::Special;
+use serde_json::{Value, json};
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{Any as AnyOrigin, CorsLayer};
+
+use super::error::{ApiError, Shape};
+use super::fields::Route;
+use super::params::{self, Body, typed};
+use super::state::Shared;
+use super::{chat, completions, messages, responses};
+
+const PAGE: &str = include_str!("page.html");
+
+/// All routes.
+pub(crate) fn router(app: Shared) -> Router {
+    let api = Router::new()
+        .route("/models", get(models))
+        .route("/models/{*id}", get(model))
+        .route("/chat/completions", answer(Route::Chat))
+        .route("/completions", answer(Route::Completions))
+        .route("/messages", answer(Route::Messages))
+        .route("/responses", answer(Route::Responses))
+        .route("/messages/count_tokens", post(count_tokens));
+    let router = Router::new()
+        .nest("/v1", api.clone())
+        .merge(api)
+        .route("/", get(async || Html(PAGE)))
+        .route("/health", get(health))
+        .route("/v1/health", get(health))
+        .route("/metrics", get(metrics))
+        .route("/tokenize", post(tokenize))
+        .route("/detokenize", post(detokenize))
+        .route("/apply-template", post(apply_template))
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(app.clone(), guard))
+        .layer(CatchPanicLayer::custom(panicked));
+    let router = if app.args.cors {
+        let open = CorsLayer::new()
+            .allow_origin(AnyOrigin)
+            .allow_methods([Method::GET, Method::POST, Method::OPTIONS])
+            .allow_headers(AnyOrigin);
+        router.layer(open)
+    } else {
+        router
+    };
+    router.with_state(app)
+}
+
+fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
+    post(async move |State(app): State<Shared>, request: Request| {
+        let shape = match route {
+            Route::Messages => Shape::Anthropic,
+            _ => Shape::OpenAi,
+        };
+        let result = match body(&app, request).await {
+            Err(error) => Err(error),
+            Ok(body) => match route {
+                Route::Chat => chat::handle(&app, &body).await,
+                Route::Completions => completions::handle(&app, &body).await,
+                Route::Messages => messages::handle(&app, &body).await,
+                Route::Responses => responses::handle(&app, &body).await,
+            },
+        };
+        result.unwrap_or_else(|error| error.response(shape))
+    })
+}
+
+/// The body as a JSON object, of no more than the allowed size.
+async fn body(app: &Shared, request: Request) -> Result<Body, ApiError> {
+    let most = app.args.max_body_mb << 20;
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > most) {
+        return Err(ApiError::TooLarge(most));
+    }
+    let bytes = to_bytes(request.into_body(), most)
+        .await
+        .map_err(|_| ApiError::TooLarge(most))?;
+    let invalid = |what: String| ApiError::Invalid {
+        message: format!("invalid JSON request: {what}"),
+        param: None,
+    };
+    match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(body)) => Ok(body),
+        Ok(_) => Err(invalid("expected an object".to_owned())),
+        Err(error) => Err(invalid(error.to_string())),
+    }
+}
+
+/// The key, where one is wanted; and an answer to OPTIONS.
+async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    if request.method() == Method::OPTIONS {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let path = request.uri().path();
+    let open = matches!(path, "/" | "/health" | "/v1/health");
+    match &app.args.api_key {
+        Some(key) if !open && !has_key(request.headers(), key) => {
+            ApiError::Key.response(shape_of(path))
+        }
+        _ => next.run(request).await,
+    }
+}
+
+fn has_key(headers: &HeaderMap, key: &str) -> bool {
+    let bearer = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
+    let given = bearer.or_else(|| headers.get("x-api-key").map(|v| v.as_bytes()));
+    given.is_some_and(|given| same(given, key.as_bytes()))
+}
+
+/// Whether two texts are equal, in a time that says nothing about where they differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
+}
+
+fn shape_of(path: &str) -> Shape {
+    if path.starts_with("/v1/messages") || path.starts_with("/messages") {
+        Shape::Anthropic
+    } else {
+        Shape::OpenAi
+    }
+}
+
+async fn unknown(request: Request) -> Response {
+    ApiError::NotFound("unknown endpoint".to_owned()).response(shape_of(request.uri().path()))
+}
+
+async fn not_allowed(request: Request) -> Response {
+    ApiError::Method.response(shape_of(request.uri().path()))
+}
+
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("of an unknown kind");
+    super::log(format_args!("a request met a bug, a panic: {what}"));
+    ApiError::Failed("a bug in the server; its log says more".to_owned()).response(Shape::OpenAi)
+}
+
+async fn health(State(app): State<Shared>) -> Response {
+    if app.worker.is_running() {
+        Json(json!({ "status": "ok", "model_loaded": app.model })).into_response()
+    } else {
+        let status = json!({ "status": "error", "reason": "the engine has stopped" });
+        (StatusCode::SERVICE_UNAVAILABLE, Json(status)).into_response()
+    }
+}
+
+async fn metrics(State(app): State<Shared>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
+}
+
+fn describe(app: &Shared) -> Value {
+    let context = app.engine.context();
+    let parameters: Vec<&str> = super::fields::honoured(Route::Chat).collect();
+    json!({
+        "id": app.model,
+        "object": "model",
+        "created": app.started,
+        "owned_by": "ds4",
+        "name": app.model,
+        "context_length": context,
+        "top_provider": {
+            "context_length": context,
+            "max_completion_tokens": app.args.tokens.min(context),
+            "is_moderated": false,
+        },
+        "supported_parameters": parameters,
+    })
+}
+
+async fn models(State(app): State<Shared>) -> Response {
+    Json(json!({ "object": "list", "data": [describe(&app)] })).into_response()
+}
+
+async fn model(State(app): State<Shared>, Path(id): Path<String>) -> Response {
+    if id == app.model {
+        return Json(describe(&app)).into_response();
+    }
+    let what = format!("the model `{id}` does not exist here; `{}` does", app.model);
+    ApiError::NotFound(what).response(Shape::OpenAi)
+}
+
+async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
+    let counted = async {
+        let body = body(&app, request).await?;
+        messages::count_tokens(&app, &body)
+    };
+    document(counted.await, Shape::Anthropic)
+}
+
+fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
+    match result {
+        Ok(document) => Json(document).into_response(),
+        Err(error) => error.response(shape),
+    }
+}
+
+/// Refuse members of `body` that are not in `names`.
+fn only(body: &Body, names: &[&str]) -> Result<(), ApiError> {
+    match body.keys().find(|name| !names.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(ApiError::Unsupported {
+            param: name.clone(),
+            why: String::new(),
+        }),
+    }
+}
+
+async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
+    let tokens = async {
+        let body = body(&app, request).await?;
+        only(
+            &body,
+            &["content", "add_special", "parse_special", "with_pieces"],
+        )?;
+        let Some(text) = typed::<String>(&body, "content")? else {
+            return Err(ApiError::invalid("content", "missing content"));
+        };
+        let flag = |name, otherwise| Ok(typed(&body, name)?.unwrap_or(otherwise));
+        let special = if flag("parse_special", true)? {
+            Special::All
+        } else {
+            Special::None
+        };
+        let tokenizer = app.engine.tokenizer();
+        let mut tokens = tokenizer.encode(&text, special);
+        if flag("add_special", false)?
+            && let Some(bos) = tokenizer.bos()
+        {
+            tokens.insert(0, bos);
+        }
+        if !flag("with_pieces", false)? {
+            return Ok(json!({ "tokens": tokens }));
+        }
+        let piece = |&id: &Token| match std::str::from_utf8(tokenizer.token_bytes(id)) {
+            Ok(text) => json!({ "id": id, "piece": text }),
+            Err(_) => json!({ "id": id, "piece": tokenizer.token_bytes(id) }),
+        };
+        Ok(json!({ "tokens": tokens.iter().map(piece).collect::<Vec<_>>() }))
+    };
+    document(tokens.await, Shape::OpenAi)
+}
+
+async fn detokenize(State(app): State<Shared>, request: Request) -> Response {
+    let text = async {
+        let body = body(&app, request).await?;
+        only(&body, &["tokens"])?;
+        let list: Vec<Value> =
+            typed(&body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
+        let tokenizer = app.engine.tokenizer();
+        let tokens = params::tokens(&list, tokenizer.vocab_len(), "tokens")?;
+        Ok(json!({ "content": tokenizer.decode(&tokens) }))
+    };
+    document(text.await, Shape::OpenAi)
+}
+
+/// The prompt of a chat request, as text.
+async fn apply_template(State(app): State<Shared>, request: Request) -> Response {
+    let prompt = async {
+        let body = body(&app, request).await?;
+        let tokens = chat::prompt(&app, &body)?;
+        Ok(json!({ "prompt": app.engine.tokenizer().decode(&tokens) }))
+    };
+    document(prompt.await, Shape::OpenAi)
+}

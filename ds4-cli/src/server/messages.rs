@@ -1,0 +1,405 @@
+//! `/v1/messages`, as Anthropic defines it.
+
+use axum::response::Response;
+use axum::response::sse::Event;
+use ds4_model::Message;
+use ds4_model::chat::{Delta, ToolCall};
+use ds4_model::serve::{End, Ended, Logprob, Update, Usage};
+use serde_json::{Value, json};
+
+use super::chat::add_warnings;
+use super::error::{ApiError, Shape};
+use super::fields::{self, Route};
+use super::params::{self, Body, get, typed};
+use super::reply::{Calls, Dialect, made_calls, named, respond};
+use super::state::{Ask, Shared};
+
+/// Answer a request.
+pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiError> {
+    let (ask, model) = ask(app, body)?;
+    let stream = params::stream(body)?;
+    let (updates, prompt) = app.ask(ask).await?;
+    let writer = Messages {
+        id: app.id("msg_"),
+        model,
+        prompt,
+        calls: Calls::new(app, "toolu_"),
+        blocks: 0,
+        open: None,
+    };
+    Ok(respond(updates, writer, stream).await)
+}
+
+/// How many tokens a request's prompt has.
+pub(crate) fn count_tokens(app: &Shared, body: &Body) -> Result<Value, ApiError> {
+    let (ask, _) = ask(app, body)?;
+    let prompt = app.prompt(ask.messages, ask.tools, &ask.render, ask.field)?;
+    Ok(json!({ "input_tokens": prompt.len() }))
+}
+
+fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
+    fields::check(Route::Messages, body)?;
+    let model = params::model(body, app)?;
+    let tools = params::tools(body, |tool| match tool["type"].as_str() {
+        None | Some("custom") => Ok(params::flat_function(tool, "input_schema")),
+        Some(kind) => Err(format!("`type` is {kind}, expected custom")),
+    })?;
+    let mut messages = messages(body)?;
+    let grammar =
+        match typed::<Body>(body, "output_config")?.and_then(|c| get(&c, "format").cloned()) {
+            None => None,
+            Some(format) if format["type"] == "json_schema" => {
+                let field = "output_config.format.schema";
+                let grammar = app.grammar(Some(&format["schema"]), field)?;
+                super::chat::tell_schema(&mut messages, &format["schema"], field)?;
+                Some(grammar)
+            }
+            Some(_) => {
+                return Err(ApiError::invalid(
+                    "output_config.format",
+                    "`output_config.format` needs `type`: json_schema",
+                ));
+            }
+        };
+    params::one_grammar(&tools, grammar.is_some(), "output_config.format")?;
+    let ask = Ask {
+        messages,
+        tools,
+        render: params::thinking(body, app, &model)?,
+        sampler: params::sampler(body, app)?,
+        limit: params::limit(body, &["max_tokens"], app)?,
+        stops: params::stops(body, "stop_sequences")?,
+        logprobs: None,
+        grammar,
+        field: "messages",
+    };
+    Ok((ask, model))
+}
+
+/// Text, or blocks of text.
+fn text(value: &Value, field: &str) -> Result<String, ApiError> {
+    match value {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(blocks) => blocks
+            .iter()
+            .enumerate()
+            .map(
+                |(i, block)| match (block["type"].as_str(), block["text"].as_str()) {
+                    (Some("text"), Some(text)) => Ok(text.to_owned()),
+                    (kind, _) => Err(unknown_block(&format!("{field}[{i}]"), kind)),
+                },
+            )
+            .collect::<Result<Vec<_>, _>>()
+            .map(|parts| parts.join("\n\n")),
+        _ => Err(ApiError::invalid(
+            field,
+            format!("`{field}`: expected text or blocks"),
+        )),
+    }
+}
+
+fn unknown_block(field: &str, kind: Option<&str>) -> ApiError {
+    let kind = kind.unwrap_or("missing");
+    ApiError::invalid(
+        field,
+        format!("`{field}`: a block of type {kind} is not supported here"),
+    )
+}
+
+fn string<'v>(block: &'v Value, name: &str, field: &str) -> Result<&'v str, ApiError> {
+    block[name]
+        .as_str()
+        .ok_or_else(|| ApiError::invalid(field, format!("`{field}`: expected a text `{name}`")))
+}
+
+fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
+    let list: Vec<Value> = typed(body, "messages")?.unwrap_or_default();
+    if list.is_empty() {
+        return Err(ApiError::invalid("messages", "missing messages"));
+    }
+    let mut out = Vec::new();
+    if let Some(system) = get(body, "system") {
+        out.push(Message::system(text(system, "system")?));
+    }
+    for (i, message) in list.iter().enumerate() {
+        let field = format!("messages[{i}]");
+        match message["role"].as_str() {
+            Some("user") => user(&message["content"], &field, &mut out)?,
+            Some("assistant") => out.push(assistant(&message["content"], &field)?),
+            Some("system") => out.push(Message::system(text(&message["content"], &field)?)),
+            _ => {
+                let what = format!("`{field}.role`: expected user or assistant");
+                return Err(ApiError::invalid(&field, what));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// What a person says, and results of calls, in their order.
+fn user(content: &Value, field: &str, out: &mut Vec<Message>) -> Result<(), ApiError> {
+    let Value::Array(blocks) = content else {
+        out.push(Message::user(text(content, field)?));
+        return Ok(());
+    };
+    let mut said: Vec<&str> = Vec::new();
+    for (i, block) in blocks.iter().enumerate() {
+        let field = format!("{field}.content[{i}]");
+        match block["type"].as_str() {
+            Some("text") => said.push(string(block, "text", &field)?),
+            Some("tool_result") => {
+                if !said.is_empty() {
+                    out.push(Message::user(std::mem::take(&mut said).join("\n\n")));
+                }
+                let id = string(block, "tool_use_id", &field)?;
+                out.push(Message::tool(
+                    id,
+                    text(&block["content"], &format!("{field}.content"))?,
+                ));
+            }
+            kind => return Err(unknown_block(&field, kind)),
+        }
+    }
+    if !said.is_empty() {
+        out.push(Message::user(said.join("\n\n")));
+    }
+    Ok(())
+}
+
+fn assistant(content: &Value, field: &str) -> Result<Message, ApiError> {
+    let Value::Array(blocks) = content else {
+        return Ok(Message::assistant(text(content, field)?));
+    };
+    let mut message = Message::assistant("");
+    for (i, block) in blocks.iter().enumerate() {
+        let field = format!("{field}.content[{i}]");
+        match block["type"].as_str() {
+            Some("text") => {
+                if !message.content.is_empty() {
+                    message.content += "\n\n";
+                }
+                message.content += string(block, "text", &field)?;
+            }
+            Some("thinking") => {
+                let thought = string(block, "thinking", &field)?;
+                message.reasoning.get_or_insert_default().push_str(thought);
+            }
+            Some("tool_use") => message.tool_calls.push(ToolCall {
+                id: Some(string(block, "id", &field)?.to_owned()),
+                name: string(block, "name", &field)?.to_owned(),
+                arguments: match &block["input"] {
+                    Value::Null => "{}".to_owned(),
+                    input @ Value::Object(_) => input.to_string(),
+                    _ => {
+                        let what = format!("`{field}.input`: expected an object");
+                        return Err(ApiError::invalid(&field, what));
+                    }
+                },
+            }),
+            kind => return Err(unknown_block(&field, kind)),
+        }
+    }
+    Ok(message)
+}
+
+/// What kind of block a stream is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    Thinking,
+    Text,
+    Call(usize),
+}
+
+struct Messages {
+    id: String,
+    model: String,
+    prompt: usize,
+    calls: Calls,
+    /// Blocks begun.
+    blocks: usize,
+    open: Option<Block>,
+}
+
+fn usage(usage: &Usage) -> Value {
+    // Anthropic counts what was in the cache apart.
+    json!({
+        "input_tokens": usage.prompt - usage.cached,
+        "cache_read_input_tokens": usage.cached,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": usage.completion,
+    })
+}
+
+fn stop(end: &End) -> (&'static str, Option<&str>) {
+    match &end.ended {
+        Ended::StopString(by) => ("stop_sequence", Some(by)),
+        Ended::Length => ("max_tokens", None),
+        _ if made_calls(&end.parsed) => ("tool_use", None),
+        _ => ("end_turn", None),
+    }
+}
+
+impl Messages {
+    fn message(&self, content: Value, stop: (Option<&str>, Option<&str>), usage: Value) -> Value {
+        json!({
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "model": self.model,
+            "content": content,
+            "stop_reason": stop.0,
+            "stop_sequence": stop.1,
+            "usage": usage,
+        })
+    }
+
+    fn close(&mut self, events: &mut Vec<Event>) {
+        let Some(block) = self.open.take() else {
+            return;
+        };
+        let index = self.blocks - 1;
+        if block == Block::Thinking {
+            events.push(delta(
+                index,
+                json!({ "type": "signature_delta", "signature": SIGNATURE }),
+            ));
+        }
+        events.push(named(
+            "content_block_stop",
+            &json!({ "type": "content_block_stop", "index": index }),
+        ));
+    }
+
+    /// Be in `block`, whose first event holds `start`.
+    fn enter(&mut self, block: Block, start: Value, events: &mut Vec<Event>) -> usize {
+        if self.open != Some(block) {
+            self.close(events);
+            self.open = Some(block);
+            self.blocks += 1;
+            events.push(named(
+                "content_block_start",
+                &json!({ "type": "content_block_start", "index": self.blocks - 1, "content_block": start }),
+            ));
+        }
+        self.blocks - 1
+    }
+}
+
+/// Thinking is not signed here; clients want something that they can send back.
+const SIGNATURE: &str = "unsigned";
+
+fn delta(index: usize, delta: Value) -> Event {
+    named(
+        "content_block_delta",
+        &json!({ "type": "content_block_delta", "index": index, "delta": delta }),
+    )
+}
+
+impl Dialect for Messages {
+    const SHAPE: Shape = Shape::Anthropic;
+
+    fn begin(&mut self) -> Vec<Event> {
+        let known = usage(&Usage {
+            prompt: self.prompt,
+            ..Usage::default()
+        });
+        let message = self.message(json!([]), (None, None), known);
+        vec![named(
+            "message_start",
+            &json!({ "type": "message_start", "message": message }),
+        )]
+    }
+
+    fn more(&mut self, update: &Update) -> Vec<Event> {
+        let mut events = Vec::new();
+        for part in &update.deltas {
+            match part {
+                Delta::Reasoning(text) => {
+                    let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
+                    let index = self.enter(Block::Thinking, start, &mut events);
+                    events.push(delta(
+                        index,
+                        json!({ "type": "thinking_delta", "thinking": text }),
+                    ));
+                }
+                Delta::Content(text) => {
+                    let start = json!({ "type": "text", "text": "" });
+                    let index = self.enter(Block::Text, start, &mut events);
+                    events.push(delta(index, json!({ "type": "text_delta", "text": text })));
+                }
+                Delta::Call { index, name } => {
+                    let id = self.calls.id(*index);
+                    let start = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
+                    self.enter(Block::Call(*index), start, &mut events);
+                }
+                Delta::Arguments { json, .. } => {
+                    let index = self.blocks.saturating_sub(1);
+                    events.push(delta(
+                        index,
+                        json!({ "type": "input_json_delta", "partial_json": json }),
+                    ));
+                }
+            }
+        }
+        events
+    }
+
+    fn end(&mut self, end: &End) -> Vec<Event> {
+        self.calls.keep(end);
+        let mut events = Vec::new();
+        if self.blocks == 0 || (self.blocks == 1 && self.open == Some(Block::Thinking)) {
+            self.enter(
+                Block::Text,
+                json!({ "type": "text", "text": "" }),
+                &mut events,
+            );
+        }
+        self.close(&mut events);
+        let (reason, by) = stop(end);
+        let mut last = json!({
+            "type": "message_delta",
+            "delta": { "stop_reason": reason, "stop_sequence": by },
+            "usage": usage(&end.usage),
+        });
+        add_warnings(&mut last, end);
+        events.push(named("message_delta", &last));
+        events.push(named("message_stop", &json!({ "type": "message_stop" })));
+        events
+    }
+
+    fn fail(&mut self, error: &ApiError) -> Vec<Event> {
+        vec![named("error", &error.body(Self::SHAPE))]
+    }
+
+    fn whole(&mut self, end: &End, _: &[Logprob]) -> Value {
+        let parsed = &end.parsed;
+        let mut content = Vec::new();
+        if let Some(thinking) = parsed.reasoning.as_deref().filter(|t| !t.is_empty()) {
+            content
+                .push(json!({ "type": "thinking", "thinking": thinking, "signature": SIGNATURE }));
+        }
+        if made_calls(parsed) {
+            if !parsed.content.is_empty() {
+                content.push(json!({ "type": "text", "text": parsed.content }));
+            }
+            for (i, call) in parsed.calls.iter().enumerate() {
+                // The parser made these arguments: they are an object.
+                let input: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
+                content.push(json!({
+                    "type": "tool_use",
+                    "id": self.calls.id(i),
+                    "name": call.name,
+                    "input": input,
+                }));
+            }
+        } else {
+            content.push(json!({ "type": "text", "text": parsed.content }));
+        }
+        self.calls.keep(end);
+        let (reason, by) = stop(end);
+        let mut message = self.message(json!(content), (Some(reason), by), usage(&end.usage));
+        add_warnings(&mut message, end);
+        message
+    }
+}

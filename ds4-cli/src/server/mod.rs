@@ -1,0 +1,136 @@
+//! `ds4-server`: one model over HTTP, in the dialects of OpenAI and Anthropic.
+//!
+//! ```text
+//! http.rs ── a route's module (chat, completions, messages, responses) ── state.rs ── worker.rs ── ds4_model::serve
+//!    ▲                         │ request → Ask                                          │ one thread owns the model
+//!    └── reply.rs ◀── Dialect ─┘ ◀───────────────── updates, one bounded channel a request ┘
+//! ```
+
+mod args;
+mod chat;
+mod completions;
+mod error;
+mod fields;
+mod http;
+mod messages;
+mod metrics;
+mod params;
+mod reply;
+mod responses;
+mod state;
+mod worker;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use ds4_model::serve::{Scheduler, Settings, Store};
+use ds4_model::{Engine, Options};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::exit::{self, Exit};
+use args::Args;
+use state::{App, Shared};
+
+/// How long clients that do not read their last words are waited for.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Parse the command line and serve until told to stop.
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
+    match Args::try_parse_from(arguments) {
+        Ok(args) => exit::report(serve(args)),
+        Err(error) => exit::usage(&error),
+    }
+}
+
+/// A line for whoever runs the server.
+pub(crate) fn log(line: std::fmt::Arguments<'_>) {
+    // When nobody reads the log there is nowhere to say so.
+    let _ = writeln!(io::stderr(), "ds4-server: {line}");
+}
+
+fn serve(args: Args) -> Result<()> {
+    let mut options = Options::default();
+    options.threads = args.threads;
+    options.prefill_rows = args.prefill_chunk.get();
+    options.context = Some(args.context.get());
+    let engine = Engine::open(&args.model, options)
+        .with_context(|| format!("cannot open {}", args.model.display()))?;
+    let name = args.alias.clone().unwrap_or_else(|| {
+        let stem = args.model.file_stem().unwrap_or_default();
+        stem.to_string_lossy().into_owned()
+    });
+    let store = match &args.kv_disk_dir {
+        None => None,
+        Some(folder) => Some(Store::open(folder, args.kv_disk_space_mb << 20, &engine)?),
+    };
+    let mut settings = Settings::default();
+    settings.slots = args.sessions.get();
+    settings.queue = args.max_queue;
+    settings.slice = args.mixed_prefill_quantum.get();
+    settings.store_from = args.kv_cache_min_tokens;
+    let scheduler = Scheduler::new(engine.clone(), settings, store)?;
+    let metrics = metrics::Metrics::new();
+    let (worker, thread) = worker::Worker::start(scheduler, metrics.clone())
+        .context("cannot start the engine's thread")?;
+    let app = Arc::new(App::new(engine, args, name, worker, metrics));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the network's threads")?;
+    let served = runtime.block_on(listen(app));
+    // Requests that are still being answered when the grace is over are cut off here.
+    drop(runtime);
+    if thread.join().is_err() {
+        anyhow::bail!("the engine's thread panicked");
+    }
+    served
+}
+
+async fn listen(app: Shared) -> Result<()> {
+    let address = (app.args.host.as_str(), app.args.port);
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {}:{}", address.0, address.1))?;
+    let at = listener.local_addr().context("cannot tell the address")?;
+    log(format_args!(
+        "{} ({} tokens of context) on http://{at}",
+        app.model,
+        app.engine.context()
+    ));
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot catch SIGINT")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot catch SIGTERM")?;
+    let worker = app.worker.clone();
+    let (stopping, stopped) = oneshot::channel();
+    let told = async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        log(format_args!("stopping; a second signal stops at once"));
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            std::process::exit(i32::from(Exit::Failed as u8));
+        });
+        worker.stop().await;
+        let _ = stopping.send(());
+    };
+    let over = async {
+        let _ = stopped.await;
+        tokio::time::sleep(GRACE).await;
+    };
+    tokio::select! {
+        served = axum::serve(listener, http::router(app)).with_graceful_shutdown(told).into_future() =>
+            served.context("cannot go on serving"),
+        () = over => Ok(()),
+    }
+}

@@ -1,0 +1,254 @@
+//! Fields that several routes share, read from JSON with the field's name in every error.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use ds4_model::chat::{Effort, RenderOptions, ThinkMode, Tool};
+use ds4_model::{Sampler, Token};
+
+use super::error::ApiError;
+use super::state::App;
+
+pub(crate) type Body = Map<String, Value>;
+
+/// Names of models that mean: answer at once.
+const CHAT_NAMES: [&str; 5] = [
+    "deepseek-chat",
+    "glm-5.2-chat",
+    "glm-5.2-no-think",
+    "glm-5.2-nothink",
+    "zai/glm-5.2-chat",
+];
+/// Names of models that mean: think first.
+const THINKING_NAMES: [&str; 3] = [
+    "deepseek-reasoner",
+    "glm-5.2-reasoner",
+    "zai/glm-5.2-reasoner",
+];
+
+/// The model's name as the client has it, for the answer. There is one model, whatever it is called.
+pub(crate) fn model(body: &Body, app: &App) -> Result<String, ApiError> {
+    Ok(typed(body, "model")?.unwrap_or_else(|| app.model.clone()))
+}
+
+/// Token ids below `bound`.
+pub(crate) fn tokens(list: &[Value], bound: usize, name: &str) -> Result<Vec<Token>, ApiError> {
+    let token = |(i, value): (usize, &Value)| {
+        let id = value.as_u64().filter(|&id| id < bound as u64);
+        id.map(|id| id as Token).ok_or_else(|| {
+            ApiError::invalid(
+                name,
+                format!("`{name}[{i}]` is {value}, expected a token id below {bound}"),
+            )
+        })
+    };
+    list.iter().enumerate().map(token).collect()
+}
+
+/// A grammar leaves no room for calls: it is one or the other.
+pub(crate) fn one_grammar(tools: &[Tool], grammar: bool, field: &str) -> Result<(), ApiError> {
+    if grammar && !tools.is_empty() {
+        return Err(ApiError::Unsupported {
+            param: field.to_owned(),
+            why: " together with tools (send `tool_choice`: none for an answer of that form)"
+                .to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The member `name`, unless it is missing or null.
+pub(crate) fn get<'b>(body: &'b Body, name: &str) -> Option<&'b Value> {
+    body.get(name).filter(|v| !v.is_null())
+}
+
+/// The member `name` as a `T`.
+pub(crate) fn typed<T: DeserializeOwned>(body: &Body, name: &str) -> Result<Option<T>, ApiError> {
+    get(body, name)
+        .map(|value| {
+            T::deserialize(value).map_err(|e| ApiError::invalid(name, format!("`{name}`: {e}")))
+        })
+        .transpose()
+}
+
+fn number(body: &Body, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
+    let Some(value) = get(body, name) else {
+        return Ok(None);
+    };
+    match value.as_f64() {
+        Some(n) if (least..=most).contains(&n) => Ok(Some(n as f32)),
+        _ => Err(ApiError::invalid(
+            name,
+            format!("`{name}` is {value}, expected a number from {least} to {most}"),
+        )),
+    }
+}
+
+/// How tokens are drawn.
+pub(crate) fn sampler(body: &Body, app: &App) -> Result<Sampler, ApiError> {
+    let seed = match typed::<i64>(body, "seed")? {
+        Some(seed) => seed as u64,
+        None => app.random(),
+    };
+    let mut sampler = Sampler::seeded(seed);
+    sampler.vocab_len = app.engine.tokenizer().vocab_len();
+    sampler.temperature =
+        number(body, "temperature", 0.0, 100.0)?.unwrap_or(app.args.default_temperature);
+    sampler.top_p = number(body, "top_p", 0.0, 1.0)?.unwrap_or(1.0);
+    sampler.min_p = number(body, "min_p", 0.0, 1.0)?.unwrap_or(0.05);
+    sampler.top_k = typed::<usize>(body, "top_k")?.unwrap_or(0);
+    Ok(sampler)
+}
+
+/// Most tokens of the answer, by the first of `names` that is there.
+pub(crate) fn limit(body: &Body, names: &[&str], app: &App) -> Result<usize, ApiError> {
+    for name in names {
+        match typed::<usize>(body, name)? {
+            Some(0) => {
+                return Err(ApiError::invalid(
+                    name,
+                    format!("`{name}` is 0, expected at least 1"),
+                ));
+            }
+            Some(n) => return Ok(n),
+            None => {}
+        }
+    }
+    Ok(app.args.tokens)
+}
+
+/// Strings that end the answer.
+pub(crate) fn stops(body: &Body, name: &str) -> Result<Vec<String>, ApiError> {
+    const MOST: usize = 16;
+    let strings = match get(body, name) {
+        Some(Value::String(one)) => vec![one.clone()],
+        _ => typed::<Vec<String>>(body, name)?.unwrap_or_default(),
+    };
+    if strings.len() > MOST {
+        return Err(ApiError::invalid(
+            name,
+            format!(
+                "`{name}` has {} strings, at most {MOST} are taken",
+                strings.len()
+            ),
+        ));
+    }
+    Ok(strings)
+}
+
+/// Whether an answer is streamed.
+pub(crate) fn stream(body: &Body) -> Result<bool, ApiError> {
+    Ok(typed(body, "stream")?.unwrap_or(false))
+}
+
+/// Whether a stream ends with the usage.
+pub(crate) fn include_usage(body: &Body) -> Result<bool, ApiError> {
+    let options: Option<Body> = typed(body, "stream_options")?;
+    options.map_or(Ok(false), |o| {
+        Ok(typed(&o, "include_usage")?.unwrap_or(false))
+    })
+}
+
+/// Thinking and its effort, from all the ways to say it; the model's name counts least.
+pub(crate) fn thinking(body: &Body, app: &App, model: &str) -> Result<RenderOptions, ApiError> {
+    let mut think = match model {
+        _ if CHAT_NAMES.contains(&model) => ThinkMode::Off,
+        _ if THINKING_NAMES.contains(&model) => ThinkMode::On,
+        _ if app.args.nothink => ThinkMode::Off,
+        _ => ThinkMode::On,
+    };
+    let mut effort: Option<Effort> = None;
+    let mode = |on: bool| if on { ThinkMode::On } else { ThinkMode::Off };
+    for name in ["think", "enable_thinking"] {
+        think = typed(body, name)?.map_or(think, mode);
+    }
+    if let Some(inner) = typed::<Body>(body, "chat_template_kwargs")? {
+        for name in inner.keys() {
+            match name.as_str() {
+                "thinking" | "enable_thinking" => think = typed(&inner, name)?.map_or(think, mode),
+                "reasoning_effort" => effort = typed(&inner, name)?,
+                _ => {
+                    return Err(ApiError::Unsupported {
+                        param: format!("chat_template_kwargs.{name}"),
+                        why: String::new(),
+                    });
+                }
+            }
+        }
+    }
+    match get(body, "thinking") {
+        None => {}
+        Some(Value::Bool(on)) => think = mode(*on),
+        Some(value) => match value["type"].as_str() {
+            Some("enabled" | "adaptive") => think = ThinkMode::On,
+            Some("disabled") => think = ThinkMode::Off,
+            _ => {
+                return Err(ApiError::invalid(
+                    "thinking",
+                    "`thinking` needs a `type`: enabled, adaptive or disabled",
+                ));
+            }
+        },
+    }
+    effort = typed(body, "reasoning_effort")?.or(effort);
+    for outer in ["reasoning", "output_config"] {
+        if let Some(inner) = typed::<Body>(body, outer)? {
+            effort = typed(&inner, "effort")?.or(effort);
+        }
+    }
+    if effort.is_some_and(|e| e != Effort::None) && get(body, "thinking").is_none() {
+        think = ThinkMode::On;
+    }
+    Ok(RenderOptions {
+        think,
+        effort,
+        ..RenderOptions::default()
+    })
+}
+
+/// The declared tools and whether the model may call them; `function` finds a declaration in an element of the list.
+pub(crate) fn tools(
+    body: &Body,
+    function: impl Fn(&Value) -> Result<Value, String>,
+) -> Result<Vec<Tool>, ApiError> {
+    let none = match get(body, "tool_choice") {
+        None => false,
+        Some(choice) => {
+            let word = choice.as_str().or_else(|| choice["type"].as_str());
+            match word {
+                Some("auto") => false,
+                Some("none") => true,
+                _ => {
+                    return Err(ApiError::Unsupported {
+                        param: "tool_choice".to_owned(),
+                        why: " other than auto and none".to_owned(),
+                    });
+                }
+            }
+        }
+    };
+    let list: Vec<Value> = typed(body, "tools")?.unwrap_or_default();
+    let tools = list
+        .iter()
+        .enumerate()
+        .map(|(i, tool)| {
+            let wrong =
+                |e: String| ApiError::invalid(&format!("tools[{i}]"), format!("`tools[{i}]`: {e}"));
+            let function = function(tool).map_err(wrong)?;
+            Tool::new(&function.to_string()).map_err(|e| wrong(e.to_string()))
+        })
+        .collect::<Result<Vec<Tool>, _>>()?;
+    Ok(if none { Vec::new() } else { tools })
+}
+
+/// A tool as Anthropic and the Responses API declare it, as a function object.
+pub(crate) fn flat_function(tool: &Value, schema: &str) -> Value {
+    let mut function = json!({ "name": tool["name"] });
+    if let Some(text) = tool["description"].as_str() {
+        function["description"] = json!(text);
+    }
+    if !tool[schema].is_null() {
+        function["parameters"] = tool[schema].clone();
+    }
+    function
+}
