@@ -14,6 +14,7 @@ mod edit;
 mod exit;
 mod imatrix;
 mod inspect;
+mod later;
 mod progress;
 mod quantize;
 mod reading;

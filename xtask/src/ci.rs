@@ -29,7 +29,7 @@ struct Step {
 }
 
 /// In the order they run: cheap and likely to fail first.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step {
         name: "format",
         proves: "rustfmt agrees with every file",
@@ -74,6 +74,11 @@ const STEPS: [Step; 9] = [
         name: "examples",
         proves: "every example runs and prints what it should",
         run: examples,
+    },
+    Step {
+        name: "clients",
+        proves: "official clients and a browser get what they expect from ds4-server",
+        run: crate::clients::run,
     },
 ];
 

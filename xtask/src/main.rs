@@ -7,6 +7,7 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod demo_model;
 mod examples;
 mod shell;
@@ -31,6 +32,8 @@ struct Args {
 enum Command {
     /// Everything continuous integration runs, in the same order.
     Ci(ci::Args),
+    /// Drive ds4-server with the official clients of OpenAI and Anthropic, and its page with a browser.
+    Clients,
     /// The rules a compiler does not check: layers, file sizes, unsafe files, licences, documents.
     Tidy,
     /// Benches of the libraries and tokens a second of the whole engine; JSON and charts in target/bench.
@@ -55,6 +58,7 @@ fn run() -> Result<()> {
     let root = workspace::root()?;
     match Args::parse().command {
         Command::Ci(args) => ci::run(&root, &args),
+        Command::Clients => clients::run(&root).map(drop),
         Command::Tidy => tidy::run(&root),
         Command::Bench(args) => bench::run(&root, &args),
         Command::DemoModel(args) => demo_model::run(&root, &args),

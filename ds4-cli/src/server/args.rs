@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Serve a DeepSeek-V4 model over HTTP, in the dialects of OpenAI and Anthropic.
 #[derive(clap::Parser, Clone, Debug)]
-#[command(name = "ds4-server", version)]
+#[command(name = "ds4-server", version, args_override_self = true)]
 pub(crate) struct Args {
     /// The model.
     #[arg(short, long, default_value = "ds4flash.gguf")]
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 256)]
     pub(crate) max_queue: usize,
     /// Temperature, when the request has none.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = temperature, allow_negative_numbers = true)]
     pub(crate) default_temperature: f32,
     /// Answer at once, when the request does not say.
     #[arg(long)]
@@ -73,12 +73,6 @@ pub(crate) struct Args {
     /// The processor, which is also the default.
     #[arg(long, conflicts_with = "backend")]
     pub(crate) cpu: bool,
-    /// Stream experts from disk.
-    #[arg(long, value_parser = not_yet, num_args = 0..=1, default_missing_value = "on")]
-    pub(crate) ssd_streaming: Option<String>,
-    /// Compute on an AMD GPU.
-    #[arg(long, visible_alias = "hip", value_parser = not_yet, num_args = 0..=1, default_missing_value = "on")]
-    pub(crate) rocm: Option<String>,
 }
 
 fn backend(name: &str) -> Result<String, String> {
@@ -88,6 +82,9 @@ fn backend(name: &str) -> Result<String, String> {
     }
 }
 
-fn not_yet(_: &str) -> Result<String, String> {
-    Err("this build computes on the processor, with all weights in mapped memory".to_owned())
+fn temperature(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
+        _ => Err("expected a number from 0 to 100".to_owned()),
+    }
 }

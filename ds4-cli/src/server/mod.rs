@@ -42,6 +42,10 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Parse the command line and serve until told to stop.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    if let Some(why) = crate::later::refuse(&arguments) {
+        return exit::refuse(&why);
+    }
     match Args::try_parse_from(arguments) {
         Ok(args) => exit::report(serve(args)),
         Err(error) => exit::usage(&error),
