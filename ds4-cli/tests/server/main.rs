@@ -1,7 +1,8 @@
 //! `ds4-server`, from outside.
 #![allow(
     clippy::unwrap_used,
-    reason = "helpers of tests; a panic is the failure"
+    clippy::print_stdout,
+    reason = "helpers of tests; a panic is the failure, and long tests say what they measured"
 )]
 #![cfg(unix)]
 
