@@ -6,7 +6,8 @@ use ds4_gguf::TensorType;
 
 use crate::ImatrixError;
 
-/// Why a file could not be quantized. Nothing has appeared under the name of the result then.
+/// Why a file could not be quantized. Nothing has appeared under the name of the result then. A message does not repeat
+/// that of its source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "said by the messages")]
@@ -16,7 +17,7 @@ pub enum QuantizeError {
     Gguf(#[from] ds4_gguf::Error),
 
     /// The importance file does not fit the model.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("tensor `{tensor}`: its importance does not fit it")]
     Importance {
         tensor: Box<str>,
         source: ImatrixError,
@@ -48,7 +49,7 @@ pub enum QuantizeError {
     },
 
     /// The source cannot give its rows.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("tensor `{tensor}`: its rows cannot be read")]
     Source {
         tensor: Box<str>,
         source: super::SourceError,
@@ -65,7 +66,7 @@ pub enum QuantizeError {
     },
 
     /// Weights that cannot be decoded or encoded.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("tensor `{tensor}`: its weights cannot be taken to another type")]
     Codec {
         tensor: Box<str>,
         source: crate::Error,
