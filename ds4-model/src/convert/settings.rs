@@ -168,7 +168,7 @@ impl<'a> Settings<'a> {
         // Groups of experts: none, or one that has all of them.
         for field in ["n_group", "topk_group"] {
             let found = self.at(field);
-            if found.is_some_and(|found| !found.as_u64().is_some_and(|groups| groups <= 1)) {
+            if found.is_some_and(|found| found.as_u64().is_none_or(|groups| groups > 1)) {
                 self.problem(field, found, "0 or 1");
             }
         }

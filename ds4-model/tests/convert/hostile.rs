@@ -180,7 +180,9 @@ fn what_is_no_regular_file_is_not_read() {
             refuses("a device");
             fs::remove_file(&path).unwrap();
         }
-        kept.map(|bytes| fs::write(&path, bytes).unwrap());
+        if let Some(bytes) = kept {
+            fs::write(&path, bytes).unwrap();
+        }
     }
     open(folder.path()).unwrap();
 }
@@ -267,7 +269,8 @@ fn no_message_repeats_its_cause() {
     let write = |file: &'static str, text: &'static str| {
         move |folder: &Path| fs::write(folder.join(file), text).unwrap()
     };
-    let cases: [(&str, Box<dyn Fn(&Path)>); 5] = [
+    type Spoil = Box<dyn Fn(&Path)>;
+    let cases: [(&str, Spoil); 5] = [
         (
             "Io",
             Box::new(|f| fs::remove_file(f.join("config.json")).unwrap()),

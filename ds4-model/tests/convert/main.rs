@@ -209,8 +209,8 @@ fn vectors_are_f32_under_every_recipe_in_both_dialects() {
                 assert_eq!(ty, TensorType::F32, "{name}, {dialect:?}");
                 assert_eq!(&hf::f32s(&result, name), want, "{name}, {dialect:?}");
             }
-            let vectors = result.tensors().iter().filter(|info| info.dims.rows() == 1);
-            assert!(vectors.fold(true, |all, info| all && info.ty == TensorType::F32));
+            let mut vectors = result.tensors().iter().filter(|info| info.dims.rows() == 1);
+            assert!(vectors.all(|info| info.ty == TensorType::F32));
         }
     }
 }

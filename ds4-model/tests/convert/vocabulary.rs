@@ -96,11 +96,12 @@ fn ids_of_no_token_are_refused() {
             json!("1"),
             json!({}),
         ] {
+            let text = wrong.to_string();
             for value in [wrong.clone(), json!([wrong])] {
                 let error = refused(&value);
                 assert!(
                     matches!(&error, ConvertError::TokenId { path: p, field: f, found, rows: 320 }
-                        if *p == path && *f == field && **found == wrong.to_string()),
+                        if *p == path && *f == field && **found == *text),
                     "{value}: {error}"
                 );
             }
