@@ -6,8 +6,7 @@ use ds4_gguf::TensorType;
 
 use crate::ImatrixError;
 
-/// Why a file could not be quantized. Nothing has appeared under the name of the result then. A message does not repeat
-/// that of its source.
+/// Why a file could not be quantized. Nothing has appeared under the name of the result then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "said by the messages")]
@@ -17,7 +16,7 @@ pub enum QuantizeError {
     Gguf(#[from] ds4_gguf::Error),
 
     /// The importance file does not fit the model.
-    #[error("tensor `{tensor}`: its importance does not fit it")]
+    #[error("the importance of tensor `{tensor}` does not fit it")]
     Importance {
         tensor: Box<str>,
         source: ImatrixError,
@@ -49,7 +48,7 @@ pub enum QuantizeError {
     },
 
     /// The source cannot give its rows.
-    #[error("tensor `{tensor}`: its rows cannot be read")]
+    #[error("cannot read tensor `{tensor}`")]
     Source {
         tensor: Box<str>,
         source: super::SourceError,
@@ -66,7 +65,7 @@ pub enum QuantizeError {
     },
 
     /// Weights that cannot be decoded or encoded.
-    #[error("tensor `{tensor}`: its weights cannot be taken to another type")]
+    #[error("cannot quantize tensor `{tensor}`")]
     Codec {
         tensor: Box<str>,
         source: crate::Error,
