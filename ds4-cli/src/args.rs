@@ -21,7 +21,7 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Measure tokens a second of prompt and answer, on token ids without meaning.
     Bench(Bench),
-    /// Make a GGUF from a Hugging Face checkpoint.
+    /// Make a GGUF from a Hugging Face checkpoint. An error or Ctrl-C removes what was written.
     Convert(Convert),
     /// Write a new file with every tensor in the type that a recipe gives it.
     Quantize(Quantize),
@@ -123,7 +123,7 @@ pub(crate) struct Convert {
     #[arg(required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
     /// A named recipe (native, strix, q4k, q8, f16), or a file with rules. FP8 weights are BF16 to it, FP4 experts MXFP4,
-    /// and a rule with type "keep" keeps either without loss.
+    /// and a rule with type "keep" keeps them so. Vectors are F32 under every recipe.
     #[arg(short, long)]
     pub(crate) recipe: String,
     /// The name that the result says it has; by default that of the folder.

@@ -6,17 +6,22 @@ use std::path::PathBuf;
 use super::safetensors::Dtype;
 use crate::config::ConfigError;
 
-/// Why a checkpoint cannot be converted. Every variant names the file, and the tensor or field in it.
+/// Why a checkpoint cannot be converted. Every variant names the file, and the tensor or field in it. A message does not
+/// repeat that of its source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "said by the messages")]
 pub enum ConvertError {
     /// A file of the checkpoint cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("cannot read {}", path.display())]
     Io {
         path: PathBuf,
         source: std::io::Error,
     },
+
+    /// A folder, a pipe or a device where a file should be.
+    #[error("{} is not a regular file", path.display())]
+    NotAFile { path: PathBuf },
 
     /// A file that is larger than files of its kind can be.
     #[error("{} has {found} bytes; expected at most {most}", path.display())]
@@ -27,7 +32,7 @@ pub enum ConvertError {
     },
 
     /// A file that is not the JSON it should be.
-    #[error("{}: {source}", path.display())]
+    #[error("{} is not the JSON that it should be", path.display())]
     Json {
         path: PathBuf,
         source: serde_json::Error,
@@ -91,11 +96,11 @@ pub enum ConvertError {
     Settings { path: PathBuf, fields: Vec<String> },
 
     /// The numbers of `config.json` contradict each other; the key is the one that the result would have.
-    #[error("{}: {source}", path.display())]
+    #[error("{} is of a model that cannot be", path.display())]
     Config { path: PathBuf, source: ConfigError },
 
     /// The tokenizer cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{} is of a tokenizer that cannot be used", path.display())]
     Tokenizer {
         path: PathBuf,
         source: crate::tokenizer::Error,
@@ -105,6 +110,24 @@ pub enum ConvertError {
     #[error("{} has {found} entries; config.json has vocab_size {most}", path.display())]
     Vocabulary {
         path: PathBuf,
+        found: usize,
+        most: usize,
+    },
+
+    /// The id of a token that is none.
+    #[error("{}: {field} has {found}; expected ids from 0 to below {rows}, the rows of the embedding", path.display())]
+    TokenId {
+        path: PathBuf,
+        field: &'static str,
+        found: Box<str>,
+        rows: usize,
+    },
+
+    /// More ids than there are keys for.
+    #[error("{}: {field} has {found} ids; a GGUF has room for {most}", path.display())]
+    TokenIds {
+        path: PathBuf,
+        field: &'static str,
         found: usize,
         most: usize,
     },
@@ -124,6 +147,16 @@ pub enum ConvertError {
         index: u64,
         found: Box<str>,
         expected: &'static str,
+    },
+
+    /// A table that sends a token to an expert that is none.
+    #[error("{}: value {index} of tensor `{tensor}` is {found}; expected an expert from 0 to below {experts}", path.display())]
+    Expert {
+        path: PathBuf,
+        tensor: Box<str>,
+        index: u64,
+        found: i64,
+        experts: usize,
     },
 
     /// The result cannot be a GGUF.

@@ -3,7 +3,9 @@
 //! [`Checkpoint::open`] reads what is small: `config.json`, `tokenizer.json`, `generation_config.json` and the chat template
 //! when they are there, and the directories of all safetensors files. It names everything that is missing or misshapen at
 //! once. The checkpoint is then a [`Source`] of rows for [`ds4_quant::quantize::Quantize`], which decides types by a
-//! recipe and streams the result, a few megabytes at a time, to a file that appears when it is whole.
+//! recipe and streams the result, a few megabytes at a time, to a file that appears when it is whole. An error, or a caller
+//! that asks to stop (Ctrl-C in `ds4 convert`), removes what was written: there is nothing to resume, the next run begins
+//! anew. Only a kill or a power loss leaves `NAME.partial` behind, which the next run replaces.
 //!
 //! ```no_run
 //! use std::ops::ControlFlow;
@@ -22,22 +24,28 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What a recipe sees as the type of a tensor is the exact form of its weights:
+//! What a recipe sees as the type of a tensor is the form that its weights have no loss in:
 //!
 //! | in the checkpoint | scales | type |
 //! |---|---|---|
-//! | F32, F16, BF16 | none | the same |
+//! | F32, F16, BF16 | none | the same; F32 if it is a vector |
 //! | F8_E4M3 | F8_E8M0, one for 128 × 128 weights | BF16 |
 //! | F8_E4M3 | F32, one for 128 × 128 weights | F32 |
 //! | two E2M1 a byte (F4, I8 or U8) | powers of two, one for 32 weights of a row | MXFP4 |
 //! | I32, I64 | none | I32 |
 //!
-//! A rule that keeps the routed experts keeps them without loss. Sources: huggingface/safetensors:README.md (Format);
+//! A rule that keeps the routed experts keeps them without loss, and vectors are F32 under any rule. FP8 is exact but for
+//! scales below 2^−124, under which the last bits of a weight may lie below the smallest BF16. A table that routes tokens
+//! must hold numbers of experts. Sources: huggingface/safetensors:README.md (Format);
 //! ggml-org/llama.cpp:conversion/deepseek.py; OCP 8-bit Floating Point 1.0; OCP Microscaling Formats 1.0.
 
 mod error;
+mod find;
+mod layers;
 mod names;
 mod part;
+mod read;
+mod rotary;
 mod safetensors;
 mod settings;
 mod shards;
@@ -55,10 +63,11 @@ use serde_json::{Map, Value as Json};
 pub use error::{ConvertError, Problem, Shape};
 pub use safetensors::Dtype;
 
-use self::names::{From, Kind, Want};
-use self::part::{Form, GROUP, Part, TILE};
+use self::find::Found;
+use self::names::{Kind, Want};
+use self::part::Part;
 use self::settings::Settings;
-use self::shards::{Place, Shards, read_json};
+use self::shards::Shards;
 use crate::config::Config;
 
 /// Problems after which looking for more is of no use.
@@ -122,7 +131,7 @@ impl Checkpoint {
     /// [`ConvertError`] names the file. Tensors that are missing or wrong are all in one [`ConvertError::Tensors`].
     pub fn open(folder: &Path, options: &ConvertOptions) -> Result<Self, ConvertError> {
         let path = folder.join("config.json");
-        let json: Map<String, Json> = read_json(&path)?.ok_or_else(|| ConvertError::Io {
+        let json: Map<String, Json> = read::json(&path)?.ok_or_else(|| ConvertError::Io {
             path: path.clone(),
             source: std::io::ErrorKind::NotFound.into(),
         })?;
@@ -141,34 +150,33 @@ impl Checkpoint {
                 fields,
             })?;
         let config = config(&metadata, &path)?;
-        vocabulary::write(folder, &json, config.vocab, &mut metadata)?;
-        if options.dialect == Dialect::LlamaCpp {
-            metadata.remove("deepseek4.vocab_size");
-        }
         let shards = Shards::open(folder)?;
-        let mut found = Found {
-            shards: &shards,
-            used: HashSet::new(),
-            problems: Vec::new(),
-        };
-        let mut plan = Plan::new(metadata.clone())?;
-        let mut parts = Vec::new();
+        let mut found = Found::new(&shards, config.experts);
+        let mut tensors = Vec::new();
         for want in names::wanted(&config, tied) {
-            let Some(of_tensor) = found.parts(&want, config.experts) else {
-                if found.problems.len() > MANY {
-                    break;
-                }
-                continue;
-            };
-            let ty = of_tensor[0].form.ty();
-            plan.add(&want.name, &dims(&want, of_tensor.len()), ty)?;
-            parts.push(of_tensor);
+            match found.parts(&want) {
+                Some(parts) => tensors.push((want, parts)),
+                None if found.problems.len() > MANY => break,
+                None => {}
+            }
         }
         if !found.problems.is_empty() {
             return Err(ConvertError::Tensors {
                 folder: folder.to_owned(),
                 problems: found.problems,
             });
+        }
+        // After the weights: the embedding has as many rows as the vocabulary is made long.
+        vocabulary::write(folder, &json, config.vocab, &mut metadata)?;
+        if options.dialect == Dialect::LlamaCpp {
+            metadata.remove("deepseek4.vocab_size");
+        }
+        let mut plan = Plan::new(metadata.clone())?;
+        let mut parts = Vec::new();
+        for (want, of_tensor) in tensors {
+            let ty = of_tensor[0].form.ty();
+            plan.add(&want.name, &dims(&want, of_tensor.len()), ty)?;
+            parts.push(of_tensor);
         }
         let used: HashSet<&str> = found.used.iter().map(|p| &*shards.entry(*p).name).collect();
         let mut unused: Vec<String> = shards
@@ -250,206 +258,6 @@ fn dims(want: &Want, parts: usize) -> Vec<u64> {
         Kind::Vector => vec![cols],
         Kind::Matrix | Kind::Table => vec![cols, rows],
         Kind::Experts => vec![cols, rows, parts as u64],
-    }
-}
-
-/// The search for tensors.
-struct Found<'a> {
-    shards: &'a Shards,
-    used: HashSet<Place>,
-    problems: Vec<Problem>,
-}
-
-impl Found<'_> {
-    /// The matrices of a tensor; `None` with a problem noted.
-    fn parts(&mut self, want: &Want, experts: usize) -> Option<Vec<Part>> {
-        let before = self.problems.len();
-        let parts: Vec<Part> = match &want.from {
-            From::One(names) => vec![self.one(want, names)?],
-            From::Experts { stacked, each } => {
-                let (name, of, first) = stacked;
-                if let Some(place) = self.shards.find(std::slice::from_ref(name)) {
-                    let shape = [experts, *of, want.cols];
-                    let parts = (0..experts).map(|e| self.part(want, place, &shape, e, *first));
-                    parts.collect::<Option<_>>()?
-                } else {
-                    // Nobody wants to read of each of 256 experts that none is there.
-                    let parts = (0..experts).map_while(|e| {
-                        let names = names::expert(*each, e);
-                        (self.problems.len() < before + 8).then(|| self.one(want, &names))
-                    });
-                    let parts: Vec<Option<Part>> = parts.collect();
-                    parts.into_iter().collect::<Option<_>>()?
-                }
-            }
-        };
-        let ty = parts[0].form.ty();
-        for other in parts.iter().filter(|part| part.form.ty() != ty) {
-            self.problems.push(Problem::Mixed {
-                tensor: self.shards.entry(other.place).name.clone(),
-                found: other.form.ty(),
-                expected: ty,
-            });
-        }
-        (self.problems.len() == before).then_some(parts)
-    }
-
-    fn one(&mut self, want: &Want, names: &[String]) -> Option<Part> {
-        let Some(place) = self.shards.find(names) else {
-            self.problems.push(Problem::Missing {
-                name: want.name.as_str().into(),
-                tried: names.to_vec(),
-            });
-            return None;
-        };
-        match want.kind {
-            Kind::Vector => self.part(want, place, &[want.cols], 0, 0),
-            _ => self.part(want, place, &[want.rows, want.cols], 0, 0),
-        }
-    }
-
-    /// Matrix `index` of a tensor of this shape, without its first `before` rows.
-    fn part(
-        &mut self,
-        want: &Want,
-        place: Place,
-        shape: &[usize],
-        index: usize,
-        before: usize,
-    ) -> Option<Part> {
-        self.used.insert(place);
-        let of = match shape {
-            [_, of, _] => *of,
-            _ => want.rows,
-        };
-        let form = self.form(want, place, shape, (of, index, before))?;
-        Some(Part {
-            place,
-            first: index * of + before,
-            cols: want.cols,
-            form,
-        })
-    }
-
-    fn form(
-        &mut self,
-        want: &Want,
-        place: Place,
-        shape: &[usize],
-        (of, index, before): (usize, usize, usize),
-    ) -> Option<Form> {
-        let entry = self.shards.entry(place);
-        let kind = |expected| Problem::Dtype {
-            tensor: entry.name.clone(),
-            found: entry.spelled.clone(),
-            expected,
-        };
-        const FLOATS: &str = "F32, F16 or BF16";
-        const WEIGHTS: &str = "F32, F16, BF16, F8_E4M3 with scales, or F4, I8 or U8 with scales";
-        let Some(dtype) = entry.dtype else {
-            self.problems.push(kind(match want.kind {
-                Kind::Vector => FLOATS,
-                Kind::Table => "I32 or I64",
-                _ => WEIGHTS,
-            }));
-            return None;
-        };
-        // Two E2M1 numbers are one element of a byte; F4 counts them itself.
-        let packed = matches!(dtype, Dtype::I8 | Dtype::U8) && want.kind != Kind::Table;
-        let mut expected: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-        if let Some(last) = expected.last_mut().filter(|_| packed) {
-            *last /= 2;
-        }
-        let same = match want.kind {
-            // Vectors of one number may have no extent at all.
-            Kind::Vector => entry.shape.iter().product::<u64>() == want.cols as u64,
-            _ => entry.shape == expected,
-        };
-        if !same {
-            self.problems.push(Problem::Shape {
-                tensor: entry.name.clone(),
-                found: Shape(entry.shape.clone()),
-                expected: Shape(expected),
-            });
-            return None;
-        }
-        match (want.kind, dtype) {
-            (Kind::Table, Dtype::I32) => Some(Form::Integers { wide: false }),
-            (Kind::Table, Dtype::I64) => Some(Form::Integers { wide: true }),
-            (Kind::Table, _) => {
-                self.problems.push(kind("I32 or I64"));
-                None
-            }
-            (_, dtype) if part::floats(dtype).is_some() => part::floats(dtype).map(Form::Floats),
-            (Kind::Vector, _) => {
-                self.problems.push(kind(FLOATS));
-                None
-            }
-            (_, Dtype::F8E4m3) => {
-                let (high, wide) = (of.div_ceil(TILE), want.cols.div_ceil(TILE));
-                let mut shape: Vec<usize> = shape.to_vec();
-                if let [.., rows, cols] = &mut shape[..] {
-                    (*rows, *cols) = (high, wide);
-                }
-                let (scales, powers) = self.scales(place, dtype, &shape)?;
-                Some(Form::Tiles {
-                    scales,
-                    first: index * high,
-                    before,
-                    powers,
-                })
-            }
-            (_, Dtype::F4 | Dtype::I8 | Dtype::U8) if want.cols.is_multiple_of(GROUP) => {
-                let mut shape: Vec<usize> = shape.to_vec();
-                if let Some(cols) = shape.last_mut() {
-                    *cols /= GROUP;
-                }
-                let (scales, powers) = self.scales(place, dtype, &shape)?;
-                Some(Form::Groups { scales, powers })
-            }
-            _ => {
-                self.problems.push(kind(WEIGHTS));
-                None
-            }
-        }
-    }
-
-    /// The scales of a tensor, and whether they are powers of two.
-    fn scales(&mut self, of: Place, dtype: Dtype, shape: &[usize]) -> Option<(Place, bool)> {
-        let tensor = &self.shards.entry(of).name;
-        let tried = names::scales(tensor);
-        let Some(place) = self.shards.find(&tried) else {
-            self.problems.push(Problem::NoScales {
-                tensor: tensor.clone(),
-                dtype,
-                tried,
-            });
-            return None;
-        };
-        self.used.insert(place);
-        let entry = self.shards.entry(place);
-        let expected: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-        if entry.shape != expected {
-            self.problems.push(Problem::Shape {
-                tensor: entry.name.clone(),
-                found: Shape(entry.shape.clone()),
-                expected: Shape(expected),
-            });
-            return None;
-        }
-        match entry.dtype {
-            // Bytes are exponents: frameworks without the type store them so.
-            Some(Dtype::F8E8m0 | Dtype::U8) => Some((place, true)),
-            Some(Dtype::F32) => Some((place, false)),
-            _ => {
-                self.problems.push(Problem::Dtype {
-                    tensor: entry.name.clone(),
-                    found: entry.spelled.clone(),
-                    expected: "F8_E8M0, U8 or F32",
-                });
-                None
-            }
-        }
     }
 }
 

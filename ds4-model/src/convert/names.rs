@@ -14,7 +14,7 @@ pub(super) struct Want {
     /// In the result.
     pub(super) name: String,
     /// In the checkpoint.
-    pub(super) from: From,
+    pub(super) from: Origin,
     /// Rows and columns; of experts, of one of them.
     pub(super) rows: usize,
     pub(super) cols: usize,
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 
 /// Where a tensor comes from.
 #[derive(Clone, Debug)]
-pub(super) enum From {
+pub(super) enum Origin {
     /// One tensor under any of these names; the first that is there counts.
     One(Vec<String>),
     /// One matrix an expert.
@@ -102,10 +102,10 @@ impl List {
         let mut names: Vec<String> = from.iter().map(|&name| name.to_owned()).collect();
         let bare = from.iter().filter(|name| !name.starts_with("model."));
         names.extend(bare.map(|name| format!("model.{name}")));
-        self.push(name.to_owned(), From::One(names), rows, cols);
+        self.push(name.to_owned(), Origin::One(names), rows, cols);
     }
 
-    fn push(&mut self, name: String, from: From, rows: usize, cols: usize) {
+    fn push(&mut self, name: String, from: Origin, rows: usize, cols: usize) {
         let kind = match rows {
             0 => Kind::Vector,
             _ if name.ends_with("tid2eid.weight") => Kind::Table,
@@ -123,7 +123,7 @@ impl List {
     fn layer(&mut self, c: &Config, layer: usize) {
         let dim = c.dim;
         let mut put = |name: &str, theirs: &str, published: &str, rows: usize, cols: usize| {
-            let from = From::One(spellings(layer, theirs, published));
+            let from = Origin::One(spellings(layer, theirs, published));
             self.push(format!("blk.{layer}.{name}"), from, rows, cols);
         };
         let mixed = 2 * c.streams + c.streams * c.streams;
@@ -303,7 +303,7 @@ impl List {
             );
             self.push(
                 format!("blk.{layer}.ffn_{ours}_shexp.weight"),
-                From::One(from),
+                Origin::One(from),
                 rows,
                 cols,
             );
@@ -320,7 +320,7 @@ impl List {
             let (name, of, first) = stacked;
             self.0.push(Want {
                 name: format!("blk.{layer}.ffn_{ours}_exps.weight"),
-                from: From::Experts {
+                from: Origin::Experts {
                     stacked: (
                         format!("model.layers.{layer}.mlp.experts.{name}"),
                         of,

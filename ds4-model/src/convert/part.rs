@@ -1,12 +1,19 @@
-//! `Part`: a matrix of a checkpoint as rows of a type that GGUF has. Nothing is rounded here.
+//! `Part`: a matrix of a checkpoint as rows of a type that GGUF has.
 //!
 //! | in the checkpoint | scales | becomes |
 //! |---|---|---|
-//! | F32, F16, BF16 | none | the same |
+//! | F32, F16, BF16 | none | the same; F32 if it is a vector |
 //! | F8_E4M3 | powers of two (F8_E8M0), one for 128 × 128 weights | BF16: four bits times a power of two |
 //! | F8_E4M3 | F32, one for 128 × 128 weights | F32 |
 //! | two E2M1 a byte (F4, I8 or U8) | powers of two, one for 32 weights of a row | MXFP4: the same codes in another order |
 //! | I32, I64 | none | I32 |
+//!
+//! Two products may round, all else is exact. F8_E4M3 times an F32 scale is the product of these two in F32, as the
+//! checkpoint's own code computes it. F8_E4M3 times a power of two below 2^−124 (E8M0 bytes 0, 1 and 2) may have bits below
+//! the smallest BF16, 2^−133, and goes to the nearest multiple of that: off by 2^−134 at most.
+//!
+//! A scale that is no number (E8M0 255; an F32 one beside E2M1) makes its weights NaN. MXFP4 has a place for it in byte 255;
+//! `ds4_quant::quantize` reads it so, and stops or replaces the weights as the caller wants.
 //!
 //! The order of E2M1 codes: a checkpoint has weights 2j and 2j+1 in byte j, low nibble first; a block of MXFP4 has
 //! weights j and j+16. The values are the same bit for bit: `2^(e−127) · v` here, `2^(e−128) · 2v` there.
@@ -16,7 +23,7 @@
 use std::ops::Range;
 
 use ds4_gguf::TensorType;
-use half::bf16;
+use half::{bf16, f16};
 
 use super::error::ConvertError;
 use super::safetensors::Dtype;
@@ -42,6 +49,8 @@ pub(super) struct Part {
 pub(super) enum Form {
     /// Floats of this type, as they are.
     Floats(TensorType),
+    /// Floats of this type as F32.
+    Widened(TensorType),
     /// F8_E4M3 times scales.
     Tiles {
         scales: Place,
@@ -54,8 +63,8 @@ pub(super) enum Form {
     },
     /// E2M1 codes; one scale for 32 weights of a row.
     Groups { scales: Place, powers: bool },
-    /// I32, or I64.
-    Integers { wide: bool },
+    /// Expert numbers below `experts`, in I32 or I64.
+    Integers { wide: bool, experts: usize },
 }
 
 impl Form {
@@ -64,7 +73,7 @@ impl Form {
         match self {
             Self::Floats(ty) => ty,
             Self::Tiles { powers: true, .. } => TensorType::Bf16,
-            Self::Tiles { powers: false, .. } => TensorType::F32,
+            Self::Widened(_) | Self::Tiles { powers: false, .. } => TensorType::F32,
             Self::Groups { .. } => TensorType::Mxfp4,
             Self::Integers { .. } => TensorType::I32,
         }
@@ -97,6 +106,20 @@ impl Part {
                 let start = out.len();
                 out.resize(start + count * row, 0);
                 shards.read(self.place, (at * row) as u64, &mut out[start..])
+            }
+            Form::Widened(ty) => {
+                let size = ty.block_bytes();
+                let bytes = read(shards, self.place, at * cols * size, count * cols * size)?;
+                match ty {
+                    TensorType::F16 => {
+                        out.extend(widened(&bytes, |b| f16::from_le_bytes(b).to_f32()))
+                    }
+                    TensorType::Bf16 => {
+                        out.extend(widened(&bytes, |b| bf16::from_le_bytes(b).to_f32()));
+                    }
+                    _ => out.extend(bytes),
+                }
+                Ok(())
             }
             Form::Tiles {
                 scales,
@@ -140,25 +163,23 @@ impl Part {
                 }
                 Ok(())
             }
-            Form::Integers { wide: false } => {
-                let start = out.len();
-                out.resize(start + 4 * count * cols, 0);
-                shards.read(self.place, (4 * at * cols) as u64, &mut out[start..])
-            }
-            Form::Integers { wide: true } => {
-                let words = read(shards, self.place, 8 * at * cols, 8 * count * cols)?;
-                for (i, word) in words.as_chunks().0.iter().enumerate() {
-                    let word = i64::from_le_bytes(*word);
-                    let narrow = i32::try_from(word).map_err(|_| {
-                        value(
-                            shards,
-                            self.place,
-                            at * cols + i,
-                            word,
-                            "a number of 32 bits",
-                        )
-                    })?;
-                    out.extend(narrow.to_le_bytes());
+            Form::Integers { wide, experts } => {
+                let size = if wide { 8 } else { 4 };
+                let words = read(shards, self.place, size * at * cols, size * count * cols)?;
+                for (i, word) in words.chunks_exact(size).enumerate() {
+                    let number = integer(word);
+                    let known = u32::try_from(number).is_ok_and(|n| (n as usize) < experts);
+                    if !known {
+                        return Err(ConvertError::Expert {
+                            path: shards.path(self.place).to_owned(),
+                            tensor: shards.entry(self.place).name.clone(),
+                            index: (at * cols + i) as u64,
+                            found: number,
+                            experts,
+                        });
+                    }
+                    // Experts are numbered in 32 bits: there are fewer than that.
+                    out.extend((number as i32).to_le_bytes());
                 }
                 Ok(())
             }
@@ -175,20 +196,18 @@ impl Part {
         count: usize,
     ) -> Result<Vec<u8>, ConvertError> {
         if powers {
-            let exponents = read(shards, scales, first, count)?;
-            return match exponents.iter().position(|&e| e == u8::MAX) {
-                // A block of MXFP4 would take it for 2^127.
-                Some(i) => Err(value(shards, scales, first + i, "NaN", "a power of two")),
-                None => Ok(exponents),
-            };
+            return read(shards, scales, first, count);
         }
-        let scales_ = scale_values(shards, scales, false, first, count)?;
         let exponent = |(i, scale): (usize, f32)| {
             let exact = scale.is_normal() && scale > 0.0 && scale.to_bits().trailing_zeros() >= 23;
-            exact
-                .then_some((scale.to_bits() >> 23) as u8)
-                .ok_or_else(|| value(shards, scales, first + i, scale, "a power of two"))
+            match scale {
+                _ if !scale.is_finite() => Ok(u8::MAX),
+                _ if exact => Ok((scale.to_bits() >> 23) as u8),
+                _ if scale == e8m0(0) => Ok(0),
+                _ => Err(value(shards, scales, first + i, scale, "a power of two")),
+            }
         };
+        let scales_ = scale_values(shards, scales, false, first, count)?;
         scales_.into_iter().enumerate().map(exponent).collect()
     }
 }
@@ -222,6 +241,23 @@ fn scale_values(
             .map(|b| f32::from_le_bytes(*b))
             .collect()
     })
+}
+
+/// Floats of two bytes as F32.
+fn widened(bytes: &[u8], float: impl Fn([u8; 2]) -> f32) -> impl Iterator<Item = u8> {
+    let halves = bytes.as_chunks().0.iter();
+    halves.flat_map(move |half| float(*half).to_le_bytes())
+}
+
+/// A little-endian I64, or an I32.
+fn integer(word: &[u8]) -> i64 {
+    match word.first_chunk() {
+        Some(word) => i64::from_le_bytes(*word),
+        None => {
+            let word = word.first_chunk().copied().unwrap_or_default();
+            i64::from(i32::from_le_bytes(word))
+        }
+    }
 }
 
 fn value(
@@ -286,6 +322,27 @@ mod tests {
         }
         assert!(e4m3(0x7f).is_nan() && e4m3(0xff).is_nan());
         assert!((0..=255u8).all(|c| c & 0x7f == 0x7f || e4m3(c).is_finite()));
+    }
+
+    #[test]
+    fn a_code_times_a_power_of_two_is_exact_in_bf16_but_for_the_smallest_powers() {
+        for e in 0..255 {
+            let products = (0..=255u8).map(e4m3).filter(|x| x.is_finite());
+            let off = products.map(|code| {
+                let exact = f64::from(code) * 2f64.powi(i32::from(e) - 127);
+                let f32s = code * e8m0(e);
+                if exact.abs() < f64::from(f32::MAX) {
+                    assert_eq!(f64::from(f32s), exact, "{code} · 2^({e}−127)");
+                    (exact - f64::from(bf16::from_f32(f32s).to_f32())).abs()
+                } else {
+                    assert!(f32s.is_infinite());
+                    0.0
+                }
+            });
+            let off = off.fold(0.0, f64::max);
+            let most = if e < 3 { 2f64.powi(-134) } else { 0.0 };
+            assert!(off <= most && (e >= 3) == (off == 0.0), "{e}: {off:e}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::error::{ConvertError, Shape};
+use super::read::regular;
 
 /// Most bytes of a header: the limit of the reference implementation.
 const MAX_HEADER: u64 = 100_000_000;
@@ -114,12 +115,11 @@ impl Safetensors {
             path: path.to_owned(),
             source,
         };
-        let mut file = File::open(path).map_err(io)?;
-        let len = file.metadata().map_err(io)?.len();
+        let (mut file, len) = regular(path)?;
         let mut size = [0; 8];
         file.read_exact(&mut size).map_err(io)?;
         let header = u64::from_le_bytes(size);
-        if header > MAX_HEADER.min(len - 8) {
+        if header > MAX_HEADER.min(len.saturating_sub(8)) {
             return Err(ConvertError::HeaderSize {
                 path: path.to_owned(),
                 found: header,

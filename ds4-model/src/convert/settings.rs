@@ -1,12 +1,17 @@
 //! `config.json` as the `deepseek4.*` keys of a GGUF.
 //!
 //! Two spellings exist: that of the published checkpoints (`compress_ratios`, `rope_scaling`, `qk_rope_head_dim`) and that of
-//! newer huggingface/transformers (`layer_types`, `rope_parameters`, `partial_rotary_factor`). Either is read.
+//! newer huggingface/transformers (`layer_types`, `rope_parameters`, `partial_rotary_factor`). Either is read; where both are
+//! there they must agree. A field that is null is one that is absent. What the engine does in one way only must be said
+//! in that way, or not at all.
 //! Source: huggingface/transformers:src/transformers/models/deepseek_v4/configuration_deepseek_v4.py;
 //! keys as antirez/ds4 and ggml-org/llama.cpp read them.
 
 use ds4_gguf::{Metadata, Value};
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
+
+use super::layers;
+use super::rotary::Rotary;
 
 /// What `config.json` says.
 #[derive(Debug)]
@@ -28,26 +33,17 @@ impl<'a> Settings<'a> {
 
     /// Whether the output projection is the embedding.
     pub(super) fn tied(&self) -> bool {
-        self.json.get("tie_word_embeddings").and_then(Json::as_bool) == Some(true)
+        self.at("tie_word_embeddings").and_then(Json::as_bool) == Some(true)
     }
 
     /// Add the keys of the model to `metadata`; what is wrong, all at once.
     pub(super) fn write(mut self, metadata: &mut Metadata) -> Result<(), Vec<String>> {
-        let kind = self.json.get("model_type").and_then(Json::as_str);
+        let kind = self.at("model_type").and_then(Json::as_str);
         if !kind.is_some_and(|kind| TYPES.contains(&kind)) {
             let found = kind.unwrap_or("absent");
             return Err(vec![format!("model_type is {found}; expected deepseek_v4")]);
         }
-        for (field, expected) in [
-            ("scoring_func", Json::from("sqrtsoftplus")),
-            ("norm_topk_prob", Json::from(true)),
-            ("num_key_value_heads", Json::from(1)),
-        ] {
-            if let Some(found) = self.json.get(field).filter(|found| **found != expected) {
-                self.problems
-                    .push(format!("{field} is {found}; expected {expected}"));
-            }
-        }
+        self.what_is_fixed();
         let mut keys: Vec<(&str, Value)> = Vec::new();
         let layers = self.size("num_hidden_layers");
         let dim = self.size("hidden_size");
@@ -80,13 +76,11 @@ impl<'a> Settings<'a> {
         ] {
             keys.push((key, self.size(field).into()));
         }
-        keys.push(("rope.dimension_count", self.rope_dim(head_dim).into()));
-        let yarn = self.yarn();
-        let original = self.of(&yarn, "original_max_position_embeddings", 65_536.0);
-        keys.push((
-            "rope.scaling.original_context_length",
-            (original as u32).into(),
-        ));
+        let rotary = Rotary::of(&mut self, head_dim);
+        keys.push(("rope.dimension_count", rotary.dim.into()));
+        if let Some(yarn) = &rotary.yarn {
+            keys.push(("rope.scaling.original_context_length", yarn.original.into()));
+        }
         for (key, field) in [
             ("expert_count", "n_routed_experts"),
             ("expert_used_count", "num_experts_per_tok"),
@@ -96,8 +90,7 @@ impl<'a> Settings<'a> {
         }
         keys.push(("expert_feed_forward_length", experts.into()));
         keys.push(("expert_gating_func", 4u32.into()));
-        let hash_layers = self.hash_layers();
-        keys.push(("hash_layer_count", hash_layers.into()));
+        keys.push(("hash_layer_count", layers::hashed(&mut self).into()));
         keys.push(("hyper_connection.count", streams.into()));
         keys.push((
             "hyper_connection.sinkhorn_iterations",
@@ -112,24 +105,31 @@ impl<'a> Settings<'a> {
             "hyper_connection.epsilon",
             (self.number("hc_eps", None) as f32).into(),
         ));
-        let base = self.base("main", "rope_theta", 10_000.0);
-        keys.push(("rope.freq_base", (base as f32).into()));
-        for (key, field, usual) in [
-            ("rope.scaling.factor", "factor", 16.0),
-            ("rope.scaling.yarn_beta_fast", "beta_fast", 32.0),
-            ("rope.scaling.yarn_beta_slow", "beta_slow", 1.0),
-        ] {
-            keys.push((key, (self.of(&yarn, field, usual) as f32).into()));
+        keys.push(("rope.freq_base", (rotary.base as f32).into()));
+        if let Some(yarn) = &rotary.yarn {
+            keys.push(("rope.scaling.factor", (yarn.factor as f32).into()));
+            keys.push(("rope.scaling.yarn_beta_fast", (yarn.fast as f32).into()));
+            keys.push(("rope.scaling.yarn_beta_slow", (yarn.slow as f32).into()));
         }
-        let base = self.base("compress", "compress_rope_theta", 160_000.0);
-        keys.push(("attention.compress_rope_freq_base", (base as f32).into()));
+        keys.push((
+            "attention.compress_rope_freq_base",
+            (rotary.compress_base as f32).into(),
+        ));
         keys.push((
             "expert_weights_scale",
             (self.number("routed_scaling_factor", None) as f32).into(),
         ));
-        keys.push(("rope.scaling.type", "yarn".into()));
+        let scaling = if rotary.yarn.is_some() {
+            "yarn"
+        } else {
+            "none"
+        };
+        keys.push(("rope.scaling.type", scaling.into()));
         keys.push(("expert_weights_norm", true.into()));
-        keys.push(("attention.compress_ratios", self.ratios().into()));
+        keys.push((
+            "attention.compress_ratios",
+            layers::ratios(&mut self).into(),
+        ));
         // Bounded as `Config` bounds it, so that no list of a billion numbers is made for a number in a file.
         let clamp = vec![self.number("swiglu_limit", None) as f32; layers.min(4096) as usize];
         keys.push(("swiglu_clamp_exp", clamp.clone().into()));
@@ -143,16 +143,73 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    fn problem(&mut self, field: &str, found: Option<&Json>, expected: &str) {
-        self.problems.push(match found {
-            Some(found) => format!("{field} is {found}; expected {expected}"),
-            None => format!("{field} is missing"),
-        });
+    /// Fields that may have one value, for the engine computes nothing else.
+    fn what_is_fixed(&mut self) {
+        for (field, expected) in [
+            ("scoring_func", json!("sqrtsoftplus")),
+            ("topk_method", json!("noaux_tc")),
+            ("norm_topk_prob", json!(true)),
+            ("num_key_value_heads", json!(1)),
+            ("hidden_act", json!("silu")),
+            ("attention_bias", json!(false)),
+            ("mlp_bias", json!(false)),
+            ("compress_rate_csa", json!(4)),
+            ("compress_rate_hca", json!(128)),
+            ("compress_rates.compressed_sparse_attention", json!(4)),
+            ("compress_rates.heavily_compressed_attention", json!(128)),
+            ("quantization_config.weight_block_size", json!([128, 128])),
+            ("quantization_config.fmt", json!("e4m3")),
+        ] {
+            let found = self.at(field);
+            if found.is_some_and(|found| *found != expected) {
+                self.problem(field, found, &expected.to_string());
+            }
+        }
+        // Groups of experts: none, or one that has all of them.
+        for field in ["n_group", "topk_group"] {
+            let found = self.at(field);
+            if found.is_some_and(|found| found.as_u64().is_none_or(|groups| groups > 1)) {
+                self.problem(field, found, "0 or 1");
+            }
+        }
+        let tied = self.at("tie_word_embeddings");
+        if tied.is_some_and(|tied| !tied.is_boolean()) {
+            self.problem("tie_word_embeddings", tied, "true or false");
+        }
+    }
+
+    /// A field, or by a path with dots a field of a field; `None` where it is absent or null.
+    pub(super) fn at(&self, path: &str) -> Option<&'a Json> {
+        let mut names = path.split('.');
+        let first = self.json.get(names.next()?)?;
+        names
+            .try_fold(first, |json, name| json.get(name))
+            .filter(|json| !json.is_null())
+    }
+
+    /// A field of a wrong value, or one that is missing.
+    pub(super) fn problem(&mut self, field: &str, found: Option<&Json>, expected: &str) {
+        /// Enough of a value to recognize it.
+        const MOST: usize = 80;
+        let Some(found) = found.map(Json::to_string) else {
+            self.wrong(format!("{field} is missing"));
+            return;
+        };
+        let shown = match found.char_indices().nth(MOST) {
+            Some((end, _)) => format!("{}…", &found[..end]),
+            None => found,
+        };
+        self.wrong(format!("{field} is {shown}; expected {expected}"));
+    }
+
+    /// A problem in other words.
+    pub(super) fn wrong(&mut self, problem: String) {
+        self.problems.push(problem);
     }
 
     /// A whole number.
-    fn size(&mut self, field: &str) -> u32 {
-        let found = self.json.get(field);
+    pub(super) fn size(&mut self, field: &str) -> u32 {
+        let found = self.at(field);
         let size = found
             .and_then(Json::as_u64)
             .and_then(|n| u32::try_from(n).ok());
@@ -162,8 +219,9 @@ impl<'a> Settings<'a> {
         })
     }
 
-    fn number(&mut self, field: &str, usual: Option<f64>) -> f64 {
-        let found = self.json.get(field).filter(|found| !found.is_null());
+    /// A number; `usual` where there is none.
+    pub(super) fn number(&mut self, field: &str, usual: Option<f64>) -> f64 {
+        let found = self.at(field);
         let number = match (found, usual) {
             (None, Some(usual)) => Some(usual),
             (found, _) => found.and_then(Json::as_f64),
@@ -171,95 +229,6 @@ impl<'a> Settings<'a> {
         number.unwrap_or_else(|| {
             self.problem(field, found, "a number");
             0.0
-        })
-    }
-
-    /// The settings of YaRN, wherever they are.
-    fn yarn(&self) -> Map<String, Json> {
-        let parameters = self.json.get("rope_parameters");
-        [
-            self.json.get("rope_scaling"),
-            parameters.and_then(|p| p.get("compress")),
-            parameters,
-        ]
-        .into_iter()
-        .flatten()
-        .filter_map(Json::as_object)
-        .find(|object| object.contains_key("factor"))
-        .cloned()
-        .unwrap_or_default()
-    }
-
-    fn of(&mut self, object: &Map<String, Json>, field: &str, usual: f64) -> f64 {
-        match object.get(field).map(|found| (found, found.as_f64())) {
-            None => usual,
-            Some((_, Some(number))) => number,
-            Some((found, None)) => {
-                self.problem(&format!("rope_scaling.{field}"), Some(found), "a number");
-                usual
-            }
-        }
-    }
-
-    /// A base of rotary angles: a field of its own, or one of `rope_parameters`.
-    fn base(&mut self, which: &str, field: &str, usual: f64) -> f64 {
-        let nested = self.json.get("rope_parameters").and_then(|p| p.get(which));
-        let nested = nested
-            .and_then(|p| p.get("rope_theta"))
-            .and_then(Json::as_f64);
-        self.number(field, Some(nested.unwrap_or(usual)))
-    }
-
-    fn rope_dim(&mut self, head_dim: u32) -> u32 {
-        match self
-            .json
-            .get("partial_rotary_factor")
-            .and_then(Json::as_f64)
-        {
-            Some(share) if !self.json.contains_key("qk_rope_head_dim") => {
-                (share * f64::from(head_dim)).round() as u32
-            }
-            _ => self.size("qk_rope_head_dim"),
-        }
-    }
-
-    fn hash_layers(&mut self) -> u32 {
-        let kinds = self.json.get("mlp_layer_types").and_then(Json::as_array);
-        match kinds {
-            Some(kinds) if !self.json.contains_key("num_hash_layers") => {
-                kinds.iter().take_while(|kind| **kind == "hash_moe").count() as u32
-            }
-            _ => self.size("num_hash_layers"),
-        }
-    }
-
-    /// Compression of each layer; lists may be longer than the trunk.
-    fn ratios(&mut self) -> Vec<i32> {
-        if let Some(kinds) = self.json.get("layer_types").and_then(Json::as_array)
-            && !self.json.contains_key("compress_ratios")
-        {
-            return kinds
-                .iter()
-                .map(|kind| match kind.as_str() {
-                    Some("sliding_attention") => 0,
-                    Some("compressed_sparse_attention") => 4,
-                    Some("heavily_compressed_attention") => 128,
-                    _ => {
-                        self.problem("layer_types", Some(kind), "a known kind of attention");
-                        0
-                    }
-                })
-                .collect();
-        }
-        let found = self.json.get("compress_ratios");
-        let ratios = found.and_then(Json::as_array).and_then(|list| {
-            list.iter()
-                .map(|n| n.as_i64().and_then(|n| i32::try_from(n).ok()))
-                .collect::<Option<Vec<i32>>>()
-        });
-        ratios.unwrap_or_else(|| {
-            self.problem("compress_ratios", found, "a list of whole numbers");
-            Vec::new()
         })
     }
 }

@@ -1,20 +1,16 @@
 //! The tensors of a checkpoint, in one file or many.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use super::error::ConvertError;
+use super::read::json;
 use super::safetensors::{Entry, Safetensors};
 
 const INDEX: &str = "model.safetensors.index.json";
 const SINGLE: &str = "model.safetensors";
-
-/// Most bytes of a JSON file beside the weights; the largest known, a tokenizer, has 10 MB.
-const MAX_JSON: u64 = 256 << 20;
 
 /// All shards, and where each tensor is.
 #[derive(Debug)]
@@ -39,7 +35,7 @@ impl Shards {
     /// Open every shard of the checkpoint in `folder`.
     pub(super) fn open(folder: &Path) -> Result<Self, ConvertError> {
         let index = folder.join(INDEX);
-        let paths = if let Some(Index { weight_map }) = read_json(&index)? {
+        let paths = if let Some(Index { weight_map }) = json(&index)? {
             of_index(folder, &index, weight_map.values())?
         } else if folder.join(SINGLE).exists() {
             vec![folder.join(SINGLE)]
@@ -126,38 +122,4 @@ fn of_index<'a>(
             shards: missing,
         })
     }
-}
-
-/// The text of a file; `None` where there is none.
-pub(super) fn read_text(path: &Path) -> Result<Option<String>, ConvertError> {
-    let io = |source| ConvertError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let found = match fs::metadata(path) {
-        Ok(facts) => facts.len(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(error)),
-    };
-    if found > MAX_JSON {
-        return Err(ConvertError::Large {
-            path: path.to_owned(),
-            found,
-            most: MAX_JSON,
-        });
-    }
-    fs::read_to_string(path).map(Some).map_err(io)
-}
-
-/// A JSON file as `T`; `None` where there is none.
-pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, ConvertError> {
-    let Some(text) = read_text(path)? else {
-        return Ok(None);
-    };
-    serde_json::from_str(&text)
-        .map(Some)
-        .map_err(|source| ConvertError::Json {
-            path: path.to_owned(),
-            source,
-        })
 }

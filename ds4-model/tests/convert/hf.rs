@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use ds4_gguf::{Gguf, Strings, TensorType};
 use serde_json::{Map, Value, json};
@@ -389,11 +390,19 @@ pub(crate) fn config(gguf: &Gguf) -> Value {
     })
 }
 
+/// The splitting rule of the published tokenizer; its file is large, and read once.
+fn splitting_rule() -> &'static Value {
+    static RULE: OnceLock<Value> = OnceLock::new();
+    RULE.get_or_init(|| {
+        let packed = include_bytes!("../data/tokenizer/deepseek-v4.tokenizer.json.gz");
+        let unpacked = flate2::read::GzDecoder::new(&packed[..]);
+        let published: Value = serde_json::from_reader(unpacked).unwrap();
+        published["pre_tokenizer"].clone()
+    })
+}
+
 /// The tokenizer of a GGUF under the splitting rule of the published one.
 fn tokenizer(gguf: &Gguf) -> Value {
-    let packed = include_bytes!("../data/tokenizer/deepseek-v4.tokenizer.json.gz");
-    let published: Value =
-        serde_json::from_reader(flate2::read::GzDecoder::new(&packed[..])).unwrap();
     let meta = gguf.metadata();
     let texts = |key: &str| -> Vec<String> {
         let strings = meta.get::<Strings<'_>>(key).unwrap();
@@ -416,7 +425,7 @@ fn tokenizer(gguf: &Gguf) -> Value {
     json!({
         "added_tokens": added,
         "normalizer": null,
-        "pre_tokenizer": published["pre_tokenizer"],
+        "pre_tokenizer": splitting_rule(),
         "model": { "type": "BPE", "vocab": vocab, "merges": texts("tokenizer.ggml.merges") },
     })
 }

@@ -1,13 +1,15 @@
 //! Checkpoints that are wrong: each is one typed error that names file, tensor and field.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
 use ds4_model::convert::{Checkpoint, ConvertError, ConvertOptions, Problem};
+use ds4_quant::quantize::QuantizeError;
 use serde_json::json;
 
 use crate::hf::{self, Names, Tensor};
-use crate::{checkpoint, tiny};
+use crate::{checkpoint, convert, keep, tiny};
 
 fn open(folder: &Path) -> Result<Checkpoint, ConvertError> {
     Checkpoint::open(folder, &ConvertOptions::default())
@@ -146,45 +148,153 @@ fn shards_that_are_cut_short_missing_or_elsewhere_are_named() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_named() {
+fn what_is_no_regular_file_is_not_read() {
     let source = tiny("tiny-f16");
     let folder = checkpoint(&source, &hf::tensors(&source, Names::Published), 1);
-    let with = |change: &dyn Fn(&mut serde_json::Value)| {
-        let mut config = hf::config(&source);
-        change(&mut config);
-        fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
-        refused(folder.path())
-    };
-    let error = with(&|c| {
-        c.as_object_mut().unwrap().remove("hc_mult");
-        c["head_dim"] = json!("wide");
-        c["scoring_func"] = json!("softmax");
-    });
-    let text = error.to_string();
-    assert!(matches!(error, ConvertError::Settings { .. }), "{text}");
-    for words in [
-        "hc_mult is missing",
-        "head_dim is \"wide\"",
-        "scoring_func is \"softmax\"",
+    for file in [
+        "config.json",
+        "tokenizer.json",
+        "generation_config.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "model.safetensors",
+        "model.safetensors.index.json",
     ] {
-        assert!(text.contains(words), "{text}");
+        let path = folder.path().join(file);
+        let kept = fs::read(&path).ok();
+        let refuses = |what: &str| {
+            let error = refused(folder.path());
+            assert!(
+                matches!(&error, ConvertError::NotAFile { path: named } if *named == path),
+                "{file} that is {what}: {error}"
+            );
+        };
+        let _ = fs::remove_file(&path);
+        fs::create_dir(&path).unwrap();
+        refuses("a folder");
+        fs::remove_dir(&path).unwrap();
+        // A device that says it has no bytes and never ends.
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+            refuses("a device");
+            fs::remove_file(&path).unwrap();
+        }
+        if let Some(bytes) = kept {
+            fs::write(&path, bytes).unwrap();
+        }
     }
-    let error = with(&|c| c["model_type"] = json!("llama"));
-    assert!(error.to_string().contains("llama"), "{error}");
-    for (field, value) in [
-        ("num_hidden_layers", json!(4_000_000_000u32)),
-        ("n_routed_experts", json!(0)),
-        ("compress_ratios", json!([0, 7, 0])),
+    open(folder.path()).unwrap();
+}
+
+/// The vocabulary is made as long as the embedding: what has no such embedding makes none.
+#[test]
+fn weights_are_looked_at_before_the_vocabulary() {
+    let source = tiny("tiny-f16");
+    let folder = checkpoint(&source, &hf::tensors(&source, Names::Published), 1);
+    let mut config = hf::config(&source);
+    config["vocab_size"] = json!(1 << 24);
+    fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
+    fs::remove_file(folder.path().join("tokenizer.json")).unwrap();
+    let error = refused(folder.path());
+    let text = "`embed.weight` has shape [320, 64]; expected [16777216, 64]";
+    assert!(
+        matches!(error, ConvertError::Tensors { .. }) && error.to_string().contains(text),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_table_sends_tokens_to_experts_that_there_are() {
+    let source = tiny("tiny-f16");
+    let experts = 8;
+    for (dtype, found) in [
+        ("I64", 8),
+        ("I64", -1),
+        ("I64", 1 << 32),
+        ("I64", i64::MIN),
+        ("I32", 8),
+        ("I32", -1),
     ] {
-        let error = with(&|c| c[field] = value.clone());
+        let mut tensors = hf::tensors(&source, Names::Published);
+        let name = "layers.0.ffn.gate.tid2eid";
+        let table = tensors.iter_mut().find(|t| t.name == name).unwrap();
+        let numbers = table.bytes.as_chunks().0.iter();
+        let mut numbers: Vec<i64> = numbers.map(|b| i64::from_le_bytes(*b)).collect();
+        numbers[41] = found;
+        table.dtype = dtype;
+        table.bytes = numbers
+            .iter()
+            .flat_map(|n| match dtype {
+                "I32" => (*n as i32).to_le_bytes().to_vec(),
+                _ => n.to_le_bytes().to_vec(),
+            })
+            .collect();
+        let folder = checkpoint(&source, &tensors, 1);
+        let error = convert(folder.path(), &ConvertOptions::default(), &keep()).unwrap_err();
+        let QuantizeError::Source { tensor, source } = &error else {
+            panic!("{error}")
+        };
+        assert_eq!(&**tensor, "blk.0.ffn_gate_tid2eid.weight");
+        assert_eq!(causes(&error), 1);
+        let cause = source.downcast_ref().unwrap();
         assert!(
-            matches!(error, ConvertError::Config { .. }),
-            "{field}: {error}"
+            matches!(cause, ConvertError::Expert { tensor, index: 41, found: f, experts: e, .. }
+                if &**tensor == name && *f == found && *e == experts),
+            "{cause}"
         );
     }
-    let error = with(&|c| c["vocab_size"] = json!(100));
-    assert!(matches!(error, ConvertError::Vocabulary { .. }), "{error}");
-    fs::remove_file(folder.path().join("config.json")).unwrap();
-    let error = refused(folder.path());
-    assert!(error.to_string().contains("config.json"), "{error}");
+}
+
+/// How many causes an error has; programs print all of them, so none may be said twice.
+fn causes(error: &dyn Error) -> usize {
+    let mut said = vec![error.to_string()];
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let message = error.to_string();
+        assert!(
+            !said.iter().any(|m| m.contains(&message)),
+            "{message}: {said:?}"
+        );
+        said.push(message);
+        cause = error.source();
+    }
+    said.len() - 1
+}
+
+#[test]
+fn no_message_repeats_its_cause() {
+    let source = tiny("tiny-f16");
+    let tensors = hf::tensors(&source, Names::Published);
+    let write = |file: &'static str, text: &'static str| {
+        move |folder: &Path| fs::write(folder.join(file), text).unwrap()
+    };
+    type Spoil = Box<dyn Fn(&Path)>;
+    let cases: [(&str, Spoil); 5] = [
+        (
+            "Io",
+            Box::new(|f| fs::remove_file(f.join("config.json")).unwrap()),
+        ),
+        ("Json", Box::new(write("config.json", "{"))),
+        (
+            "Json",
+            Box::new(write("model.safetensors.index.json", "[]")),
+        ),
+        ("Tokenizer", Box::new(write("tokenizer.json", "{}"))),
+        (
+            "Config",
+            Box::new(|f| {
+                let mut config = hf::config(&tiny("tiny-f16"));
+                config["num_hidden_layers"] = json!(9000);
+                fs::write(f.join("config.json"), config.to_string()).unwrap();
+            }),
+        ),
+    ];
+    for (variant, spoil) in cases {
+        let folder = checkpoint(&source, &tensors, 1);
+        spoil(folder.path());
+        let error = refused(folder.path());
+        assert!(format!("{error:?}").starts_with(variant), "{error:?}");
+        assert!(causes(&error) > 0, "{error:?}");
+    }
 }

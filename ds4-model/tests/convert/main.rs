@@ -6,10 +6,13 @@
 
 mod hf;
 mod hostile;
+mod lattice;
 mod packed;
+mod settings;
+mod vocabulary;
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ds4_gguf::{Gguf, TensorType};
 use ds4_model::arch::deepseek4::CacheRounding;
@@ -17,7 +20,7 @@ use ds4_model::convert::{Checkpoint, ConvertOptions, Dialect};
 use ds4_model::{Engine, Logits, NoTap, Options, Precision, Token};
 use ds4_quant::quantize::{Quantize, QuantizeError};
 use ds4_quant::recipe::Recipe;
-use ds4_quant::{Difference, NonFinite, Pool};
+use ds4_quant::{NonFinite, Pool};
 
 use hf::Names;
 
@@ -26,11 +29,7 @@ fn tiny(name: &str) -> Gguf {
     Gguf::open(folder.join(format!("{name}.gguf"))).unwrap()
 }
 
-fn demo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/ds4-demo.gguf")
-}
-
-/// Everything as it is; vectors too, which a rule would make F32.
+/// Everything as it is.
 fn keep() -> Recipe {
     Recipe::from_toml("[[rule]]\ntype = \"keep\"").unwrap()
 }
@@ -47,13 +46,24 @@ fn convert(
     options: &ConvertOptions,
     recipe: &Recipe,
 ) -> Result<Gguf, QuantizeError> {
+    let bytes = bytes(folder, options, recipe, NonFinite::Refuse, 2)?;
+    Ok(Gguf::from_vec(bytes).unwrap())
+}
+
+fn bytes(
+    folder: &Path,
+    options: &ConvertOptions,
+    recipe: &Recipe,
+    nonfinite: NonFinite,
+    threads: usize,
+) -> Result<Vec<u8>, QuantizeError> {
     let checkpoint = Checkpoint::open(folder, options).unwrap();
     assert_eq!(checkpoint.unused(), [""; 0]);
     let work = Quantize::new(&checkpoint, &options.dialect.recipe(recipe), None)?;
     let go = |_: ds4_quant::quantize::Progress<'_>| ControlFlow::Continue(());
-    let (bytes, _) = work.run(&Pool::new(2).unwrap(), NonFinite::Refuse, Vec::new(), go)?;
+    let (bytes, _) = work.run(&Pool::new(threads).unwrap(), nonfinite, Vec::new(), go)?;
     assert_eq!(bytes.len() as u64, work.file_bytes());
-    Ok(Gguf::from_vec(bytes).unwrap())
+    Ok(bytes)
 }
 
 fn logits(gguf: Gguf) -> Vec<u32> {
@@ -132,47 +142,75 @@ fn the_dialect_of_llama_cpp_has_its_types_and_the_same_logits() {
     assert_eq!(logits(result), logits(source));
 }
 
-/// The experts of the demo model were trained on the lattices of IQ2_XXS and Q2_K. Decoded and rounded to half
-/// precision, as the checkpoint had them, they encode to the blocks they came from, or to others that are as near;
-/// importance need not be measured.
 #[test]
-fn the_experts_of_the_demo_model_are_found_again() {
-    let source = Gguf::open(demo()).unwrap();
-    let (mut blocks_seen, mut others) = (0, 0);
-    for info in source
-        .tensors()
-        .iter()
-        .filter(|info| info.name.contains("_exps."))
-    {
-        let (ty, block) = (info.ty, info.ty.block_bytes());
-        assert!(matches!(ty, TensorType::Iq2Xxs | TensorType::Q2K), "{ty}");
-        let codec = ds4_quant::codec(ty).unwrap();
-        let packed = source.tensor(&info.name).unwrap().bytes;
-        let mut all = Difference::default();
-        for trained in packed.chunks_exact(block) {
-            let (mut levels, mut found, mut y) = ([0.0; 256], vec![0; block], [0.0; 256]);
-            codec.decode(trained, &mut levels).unwrap();
-            let x = levels.map(|x| half::f16::from_f32(x).to_f32());
-            codec.encode(&x, Some(&[1.0; 256]), &mut found).unwrap();
-            codec.decode(&found, &mut y).unwrap();
-            all.add(&x, &y, None).unwrap();
-            blocks_seen += 1;
-            if found != trained {
-                others += 1;
-                let error = |y: &[f32]| -> f64 {
-                    x.iter().zip(y).map(|(x, y)| f64::from(x - y).powi(2)).sum()
-                };
-                assert!(error(&y) <= error(&levels), "{}", info.name);
-            }
-        }
-        // Half a unit in the last place of a half float: 2^-11 of a weight.
-        assert!(
-            all.relative_rmse() < 2f64.powi(-11),
-            "{}: {}",
-            info.name,
-            all.relative_rmse()
-        );
+fn the_same_checkpoint_gives_the_same_bytes_for_any_number_of_threads() {
+    let source = tiny("tiny-q2");
+    let mut tensors = hf::tensors(&source, Names::Published);
+    let mut walk = packed::Walk(5);
+    for (name, four) in [
+        ("layers.0.ffn.shared_experts.w1.weight", false),
+        ("layers.1.ffn.shared_experts.w2.weight", true),
+    ] {
+        packed::pack(&mut tensors, name, four, false, &mut walk);
     }
-    println!("{others} of {blocks_seen} blocks have other bytes");
-    assert!(blocks_seen == 7 * 3 * 16 * 256 && others <= 16, "{others}");
+    let folder = checkpoint(&source, &tensors, 2);
+    let options = ConvertOptions {
+        name: Some("tiny".into()),
+        ..ConvertOptions::default()
+    };
+    for recipe in [Recipe::named("q4k").unwrap(), keep()] {
+        let made =
+            |threads| bytes(folder.path(), &options, &recipe, NonFinite::Refuse, threads).unwrap();
+        let one = made(1);
+        for threads in [1, 2, 3] {
+            assert!(
+                made(threads) == one,
+                "{} with {threads} threads",
+                recipe.name()
+            );
+        }
+    }
+}
+
+/// F16 and BF16 fit into F32, so nothing is lost; no reader expects norms, biases or scales in another type.
+#[test]
+fn vectors_are_f32_under_every_recipe_in_both_dialects() {
+    let source = tiny("tiny-f16");
+    let mut tensors = hf::tensors(&source, Names::Published);
+    let mut want = Vec::new();
+    for (name, ours, dtype) in [
+        ("layers.0.attn_norm.weight", "blk.0.attn_norm.weight", "F16"),
+        ("layers.1.ffn.gate.bias", "blk.1.exp_probs_b.bias", "BF16"),
+        ("hc_head_scale", "output_hc_scale.weight", "BF16"),
+    ] {
+        let t = tensors.iter_mut().find(|t| t.name == name).unwrap();
+        assert_eq!(t.dtype, "F32");
+        let exact: Vec<f32> = hf::f32s(&source, ours)
+            .into_iter()
+            .map(|x| half::bf16::from_f32(x).to_f32())
+            .collect();
+        let halves = exact.iter().map(|&x| match dtype {
+            "F16" => half::f16::from_f32(x).to_le_bytes(),
+            _ => half::bf16::from_f32(x).to_le_bytes(),
+        });
+        (t.dtype, t.bytes) = (dtype, halves.flatten().collect());
+        want.push((ours, exact));
+    }
+    let folder = checkpoint(&source, &tensors, 1);
+    for dialect in [Dialect::Ds4, Dialect::LlamaCpp] {
+        for recipe in [keep(), Recipe::from_toml("").unwrap()] {
+            let options = ConvertOptions {
+                dialect,
+                ..ConvertOptions::default()
+            };
+            let result = convert(folder.path(), &options, &recipe).unwrap();
+            for (name, want) in &want {
+                let ty = result.tensor(name).unwrap().info.ty;
+                assert_eq!(ty, TensorType::F32, "{name}, {dialect:?}");
+                assert_eq!(&hf::f32s(&result, name), want, "{name}, {dialect:?}");
+            }
+            let mut vectors = result.tensors().iter().filter(|info| info.dims.rows() == 1);
+            assert!(vectors.all(|info| info.ty == TensorType::F32));
+        }
+    }
 }

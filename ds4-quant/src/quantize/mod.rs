@@ -2,12 +2,14 @@
 //!
 //! [`Quantize::new`] decides everything that can be decided without reading weights: types, the exact size of the
 //! result, what the importance matrix lacks. [`Quantize::write`] then streams chunk by chunk of rows; no tensor is ever
-//! in memory. Tensors that keep their type are copied byte for byte. The same source, recipe and importance give the
+//! in memory. Tensors that keep their type are copied byte for byte; of a source that is not trusted, weights that are no
+//! numbers are found, and stop the work or are replaced. The same source, recipe and importance give the
 //! same bytes for any number of threads.
 
 mod error;
 pub(crate) mod metadata;
 mod source;
+mod untrusted;
 
 use std::fmt;
 use std::io::Write;
@@ -302,7 +304,7 @@ impl<'a> Quantize<'a> {
             let name = &planned.info.name;
             advance(name, 0)?;
             if planned.is_copied() && (self.source.is_trusted() || !is_float(planned.from)) {
-                self.each_chunk(index, planned, |_, chunk| {
+                self.each_chunk(nonfinite, index, planned, |_, chunk| {
                     writer.write(chunk)?;
                     advance(name, chunk.len())
                 })?;
@@ -330,6 +332,7 @@ impl<'a> Quantize<'a> {
     /// Tensor `index` of the source in chunks of whole rows: `out` gets the first row's number, and the rows.
     fn each_chunk(
         &self,
+        nonfinite: NonFinite,
         index: usize,
         planned: &Planned,
         mut out: impl FnMut(usize, &[u8]) -> Result<(), QuantizeError>,
@@ -342,13 +345,19 @@ impl<'a> Quantize<'a> {
         while first < rows {
             let end = rows.min(first + (CHUNK / row).max(1));
             let chunk = self.source.rows(index, first..end, &mut buffer);
-            out(
-                first,
-                chunk.map_err(|source| QuantizeError::Source {
-                    tensor: planned.info.name.clone(),
-                    source,
-                })?,
-            )?;
+            let chunk = chunk.map_err(|source| QuantizeError::Source {
+                tensor: planned.info.name.clone(),
+                source,
+            })?;
+            if self.source.is_trusted() || planned.from != TensorType::Mxfp4 {
+                out(first, chunk)?;
+            } else {
+                // The address space holds the tensor's weights no less than its rows.
+                let weight = first * planned.info.dims.cols() as usize;
+                let chunk = untrusted::blocks(chunk, weight, planned.is_copied(), nonfinite)
+                    .map_err(|source| QuantizeError::codec(&planned.info.name, source))?;
+                out(first, &chunk)?;
+            }
             first = end;
         }
         Ok(())
@@ -372,7 +381,7 @@ impl<'a> Quantize<'a> {
         let [row_from, row_to] = [from, to].map(|ty| row_bytes(ty, shape.cols));
         let mut blocks = Vec::new();
         let mut sum = Difference::default();
-        self.each_chunk(index, planned, |first, chunk| {
+        self.each_chunk(nonfinite, index, planned, |first, chunk| {
             blocks.resize(chunk.len() / row_from * row_to, 0);
             let difference = transcode
                 .rows(pool, first, chunk, &mut blocks)

@@ -31,8 +31,9 @@ pub trait Source: fmt::Debug + Sync {
         buffer: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], SourceError>;
 
-    /// Whether floats that keep their type may be copied without a look at their values. Where not, they are read as all
-    /// others are, and a number that is not finite is found.
+    /// Whether weights that keep their type may be copied without a look at their values. Where not, floats are read as
+    /// all others are and scales of MXFP4 blocks are looked at, so that a number that is not finite is found; in a source
+    /// that is not trusted the scale 255 is NaN. Blocks of other types are copied all the same.
     fn is_trusted(&self) -> bool;
 
     /// The first tensor whose blocks have no known size: its name, the id of its type, and why.
