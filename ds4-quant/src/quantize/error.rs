@@ -16,7 +16,7 @@ pub enum QuantizeError {
     Gguf(#[from] ds4_gguf::Error),
 
     /// The importance file does not fit the model.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("the importance of tensor `{tensor}` does not fit it")]
     Importance {
         tensor: Box<str>,
         source: ImatrixError,
@@ -48,7 +48,7 @@ pub enum QuantizeError {
     },
 
     /// The source cannot give its rows.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("cannot read tensor `{tensor}`")]
     Source {
         tensor: Box<str>,
         source: super::SourceError,
@@ -65,7 +65,7 @@ pub enum QuantizeError {
     },
 
     /// Weights that cannot be decoded or encoded.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("cannot quantize tensor `{tensor}`")]
     Codec {
         tensor: Box<str>,
         source: crate::Error,
