@@ -404,8 +404,12 @@ pub(crate) fn vectors<'a>(
     if info.ty == to {
         return Ok(Vec::new());
     }
-    let matrix = given.map(|given| given.matrix);
-    importance(matrix, &info.name, shape(info)?).map_err(|source| QuantizeError::Importance {
+    let Some(given) = given else {
+        return Ok(Vec::new());
+    };
+    let all = importance(given.matrix, &info.name, shape(info)?);
+    all.map_err(|source| QuantizeError::Importance {
+        file: given.file.into(),
         tensor: info.name.clone(),
         source,
     })
