@@ -8,7 +8,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Parser;
 use ds4_gguf::Gguf;
 use ds4_model::inspect::Report;
@@ -27,7 +26,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let mut out = std::io::stdout().lock();
     for path in &args.files {
-        let gguf = Gguf::open(path).with_context(|| path.display().to_string())?;
+        let gguf = Gguf::open(path)?;
         let report = Report::of(&gguf);
         if args.json {
             writeln!(out, "{}", serde_json::to_string_pretty(&report.to_json())?)?;

@@ -54,8 +54,8 @@ pub(crate) struct Bench {
     /// The model.
     #[arg(short, long)]
     pub(crate) model: PathBuf,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
+    /// Threads, at most 1024; 0 is one a core.
+    #[arg(short, long, default_value_t = 0, value_parser = threads)]
     pub(crate) threads: usize,
     /// Tokens of the prompt.
     #[arg(short, long, default_value = "256")]
@@ -77,8 +77,8 @@ pub(crate) struct Encoding {
     /// Make NaN 0 and clamp everything beyond ±65504, instead of stopping with an error.
     #[arg(long)]
     pub(crate) allow_nonfinite: bool,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
+    /// Threads, at most 1024; 0 is one a core.
+    #[arg(short, long, default_value_t = 0, value_parser = threads)]
     pub(crate) threads: usize,
     /// Say what would come out and what it would read at each decoded token; write nothing.
     #[arg(long)]
@@ -89,6 +89,14 @@ pub(crate) struct Encoding {
     /// Replace the output when it exists.
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+/// More than that are no help anywhere, and may be all that a machine can start.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads) if threads <= 1024 => Ok(threads),
+        _ => Err("expected a number from 0 to 1024".to_owned()),
+    }
 }
 
 fn bandwidth(text: &str) -> Result<f64, String> {
@@ -102,12 +110,12 @@ fn bandwidth(text: &str) -> Result<f64, String> {
 pub(crate) struct Quantize {
     /// The model; of a split one, any file.
     pub(crate) model: PathBuf,
-    /// The new file.
+    /// The new file. It gets its name when it is complete; Ctrl-C or a failure leaves nothing of it.
     #[arg(required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
     /// A named recipe (native, strix, q4k, q8, f16, q2k-down), or a file with rules.
     #[arg(short, long)]
-    pub(crate) recipe: String,
+    pub(crate) recipe: PathBuf,
     /// With --dry-run: a JSON document.
     #[arg(long, requires = "dry_run")]
     pub(crate) json: bool,
@@ -119,13 +127,13 @@ pub(crate) struct Quantize {
 pub(crate) struct Convert {
     /// The folder with config.json, tokenizer.json and the safetensors files.
     pub(crate) folder: PathBuf,
-    /// The new file.
+    /// The new file. It gets its name when it is complete; Ctrl-C or a failure leaves nothing of it.
     #[arg(required_unless_present = "dry_run")]
     pub(crate) output: Option<PathBuf>,
     /// A named recipe (native, strix, q4k, q8, f16), or a file with rules. FP8 weights are BF16 to it, FP4 experts MXFP4,
     /// and a rule with type "keep" keeps them so. Vectors are F32 under every recipe.
     #[arg(short, long)]
-    pub(crate) recipe: String,
+    pub(crate) recipe: PathBuf,
     /// The name that the result says it has; by default that of the folder.
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -154,7 +162,8 @@ pub(crate) struct Imatrix {
     pub(crate) model: PathBuf,
     /// The text.
     pub(crate) text: PathBuf,
-    /// The new file.
+    /// The new file. Ctrl-C ends the work after the piece at hand: the file is of what was read until then (a GGUF says how
+    /// many tokens in `imatrix.token_count`), and the exit code is 1.
     pub(crate) output: PathBuf,
     /// Write the older kind of file (.dat) instead of a GGUF.
     #[arg(long)]
@@ -189,12 +198,12 @@ pub(crate) struct Compare {
 pub(crate) struct Requant {
     /// The model.
     pub(crate) model: PathBuf,
-    /// The new file, unless --in-place.
+    /// The new file, unless --in-place. Ctrl-C or a failure leaves nothing of it.
     #[arg(required_unless_present_any = ["in_place", "resume", "dry_run"], conflicts_with_all = ["in_place", "resume"])]
     pub(crate) output: Option<PathBuf>,
     /// A named recipe, or a file with rules. By default MXFP4 and IQ3_XXS down experts become Q2_K.
     #[arg(short, long, default_value = "q2k-down")]
-    pub(crate) recipe: String,
+    pub(crate) recipe: PathBuf,
     /// Rewrite the file itself, with a journal beside it (the same name and `.requant`). No reader can open the file
     /// meanwhile; after any interruption it is as it was or goes on with --resume.
     #[arg(long)]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use ds4_gguf::Gguf;
 use ds4_model::{Engine, Logits, NoTap, Options, Session, Token};
 use serde_json::json;
 
@@ -14,8 +15,8 @@ pub(crate) fn run(args: &Bench) -> Result<()> {
     let mut options = Options::default();
     options.threads = args.threads;
     options.context = Some(prompt + generate);
-    let engine =
-        Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
+    let engine = Engine::from_gguf(Gguf::open(&args.model)?, options)
+        .with_context(|| args.model.display().to_string())?;
     let tokens = tokens(prompt + generate, engine.config().vocab);
     let (question, answer) = tokens.split_at(prompt);
 

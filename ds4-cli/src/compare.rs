@@ -3,18 +3,18 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ds4_gguf::Gguf;
-use ds4_model::Engine;
-use ds4_model::compare::{self, TextOptions};
+use ds4_model::Error;
+use ds4_model::compare::{self, CompareError};
 use ds4_quant::Pool;
 
+use crate::args;
 use crate::progress::Progress;
 use crate::reading::text;
-use crate::{args, quantize};
 
 pub(crate) fn run(args: &args::Compare) -> Result<()> {
-    let (a, b) = (quantize::open(&args.first)?, quantize::open(&args.second)?);
+    let (a, b) = (Gguf::open(&args.first)?, Gguf::open(&args.second)?);
     let progress = Progress::counting("weights");
     let tensors = compare::tensors(
         &a,
@@ -46,17 +46,17 @@ pub(crate) fn run(args: &args::Compare) -> Result<()> {
 
 fn read(args: &args::Compare, [a, b]: [Gguf; 2], path: &Path) -> Result<compare::Text> {
     let text = text(path)?;
-    let engine = |gguf, path: &Path| {
-        Engine::from_gguf(gguf, args.reading.engine(compare::ROWS))
-            .with_context(|| path.display().to_string())
-    };
+    let engine = |gguf, path| args.reading.engine(gguf, path, compare::ROWS);
     let (a, b) = (engine(a, &args.first)?, engine(b, &args.second)?);
-    let mut options = TextOptions::default();
-    options.chunk = args.reading.chunk.get();
-    options.chunks = args.reading.chunks();
-    options.special = args.reading.special();
+    let reading = args.reading.reading();
     let progress = Progress::counting("text");
-    Ok(compare::text(&a, &b, &text, &options, |done, total| {
+    let said = compare::text(&a, &b, &text, &reading, |done, total| {
         progress.at("", done as u64, total as u64)
-    })?)
+    });
+    said.map_err(|error| match error {
+        CompareError::Model(Error::Text { .. }) => {
+            anyhow::Error::new(error).context(path.display().to_string())
+        }
+        other => other.into(),
+    })
 }

@@ -2,15 +2,14 @@
 
 use std::io::Write;
 
-use anyhow::{Result, bail};
-use ds4_gguf::{Edit, Rewrite};
+use anyhow::Result;
+use ds4_gguf::{Edit, Error, Gguf, Rewrite};
 
 use crate::args;
 use crate::progress::Progress;
-use crate::quantize::open;
 
 pub(crate) fn run(args: &args::Edit) -> Result<()> {
-    let source = open(&args.model)?;
+    let source = Gguf::open(&args.model)?;
     let mut metadata = source.metadata().clone();
     // Out of the way first, then new names, then values.
     for key in &args.remove {
@@ -33,7 +32,11 @@ pub(crate) fn run(args: &args::Edit) -> Result<()> {
     let (path, overwrite) = match &args.output {
         Some(output) => (output.clone(), args.force),
         None if source.shards().len() > 1 => {
-            bail!("the model is split: name an output, one file for all of it")
+            return Err(Error::Edit {
+                text: args.model.display().to_string().into(),
+                why: "the model is split; name an output, one file for all of it".into(),
+            }
+            .into());
         }
         // The file itself is replaced, not a link to it.
         None => (std::fs::canonicalize(&args.model)?, true),

@@ -45,17 +45,11 @@ impl Exit {
 
 /// The code for one cause, if one of the codes is for it.
 fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
-    if let Some(error) = cause.downcast_ref::<ds4_model::Error>() {
-        return match error {
-            Error::Gguf(_)
-            | Error::Config(_)
-            | Error::Weights(_)
-            | Error::Tokenizer(_)
-            | Error::Chat(_) => Some(Exit::ModelFile),
-            Error::Exec(ExecError::Memory { .. }) => Some(Exit::Memory),
-            Error::Option { .. } => Some(Exit::Usage),
-            _ => None,
-        };
+    if let Some(error) = cause.downcast_ref() {
+        return of_model(error);
+    }
+    if let Some(error) = cause.downcast_ref() {
+        return of_compare(error);
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(of_gguf(error));
@@ -66,7 +60,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref() {
         return Some(of_requant(error));
     }
-    if cause.is::<ImatrixError>() || cause.is::<ConvertError>() || is_mismatch(cause) {
+    if cause.is::<ImatrixError>() || cause.is::<ConvertError>() {
         return Some(Exit::ModelFile);
     }
     if cause.is::<RecipeError>() {
@@ -79,22 +73,39 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         .map(|_| Exit::Memory)
 }
 
-/// Two models that cannot be compared.
-fn is_mismatch(cause: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(
-        cause.downcast_ref(),
-        Some(
-            CompareError::Codec { .. }
-                | CompareError::Tokens { .. }
-                | CompareError::Vocabulary { .. }
-        )
-    )
+fn of_model(error: &Error) -> Option<Exit> {
+    match error {
+        Error::Gguf(_)
+        | Error::Config(_)
+        | Error::Weights(_)
+        | Error::Tokenizer(_)
+        | Error::Chat(_)
+        | Error::Importance { .. } => Some(Exit::ModelFile),
+        Error::Exec(ExecError::Memory { .. }) => Some(Exit::Memory),
+        Error::Option { .. } => Some(Exit::Usage),
+        _ => None,
+    }
+}
+
+fn of_compare(error: &CompareError) -> Option<Exit> {
+    match error {
+        // Transparent: it is no cause of its own in the chain.
+        CompareError::Model(error) => of_model(error),
+        CompareError::Codec { .. }
+        | CompareError::Tokens { .. }
+        | CompareError::Vocabulary { .. }
+        | CompareError::Logit { .. } => Some(Exit::ModelFile),
+        _ => None,
+    }
 }
 
 fn of_gguf(error: &ds4_gguf::Error) -> Exit {
     use ds4_gguf::Error;
     match error {
-        Error::Exists { .. } | Error::Edit { .. } | Error::MissingKey { .. } => Exit::Usage,
+        Error::Exists { .. }
+        | Error::NotAFile { .. }
+        | Error::Edit { .. }
+        | Error::MissingKey { .. } => Exit::Usage,
         Error::Busy { .. } | Error::File { .. } | Error::Write(_) | Error::Stopped => Exit::Failed,
         _ => Exit::ModelFile,
     }
@@ -111,6 +122,10 @@ fn of_quantize(error: &QuantizeError) -> Exit {
 fn of_requant(error: &RequantError) -> Exit {
     match error {
         RequantError::Quantize(error) => of_quantize(error),
+        RequantError::Open { source, .. } => match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Exit::Failed,
+            _ => Exit::ModelFile,
+        },
         RequantError::Busy { .. }
         | RequantError::Nothing
         | RequantError::Disk { .. }
@@ -149,4 +164,49 @@ pub(crate) fn report(result: Result<()>) -> Exit {
     }
     let _ = writeln!(io::stderr(), "error: {error:#}");
     Exit::of(&error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_code_of_what_it_hands_on() {
+        let memory = || ExecError::Memory {
+            what: "scratch",
+            bytes: 1,
+        };
+        let option = || Error::Option {
+            option: "chunk",
+            found: 1,
+            expected: "at least 2 tokens",
+        };
+        let gguf = || ds4_gguf::Error::MissingShards {
+            count: 2,
+            missing: Vec::new(),
+        };
+        for (error, code) in [
+            (Error::from(memory()), Exit::Memory),
+            (option(), Exit::Usage),
+            (gguf().into(), Exit::ModelFile),
+            (Error::NoLogits, Exit::Failed),
+        ] {
+            let shown = error.to_string();
+            let handed_on = anyhow::Error::new(CompareError::Model(error)).context("a.gguf");
+            assert_eq!(Exit::of(&handed_on), code, "{shown}");
+        }
+        let requant = RequantError::from(QuantizeError::from(gguf()));
+        assert_eq!(Exit::of(&requant.into()), Exit::ModelFile);
+        for (kind, code) in [
+            (io::ErrorKind::NotFound, Exit::ModelFile),
+            (io::ErrorKind::ReadOnlyFilesystem, Exit::Failed),
+            (io::ErrorKind::PermissionDenied, Exit::Failed),
+        ] {
+            let open = RequantError::Open {
+                path: "a.gguf".into(),
+                source: kind.into(),
+            };
+            assert_eq!(Exit::of(&open.into()), code, "{kind}");
+        }
+    }
 }

@@ -1,11 +1,10 @@
 //! `ds4 imatrix`.
 
 use std::io::Write;
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use ds4_gguf::NewFile;
-use ds4_model::Engine;
+use ds4_gguf::{Gguf, NewFile};
+use ds4_model::Error;
 use ds4_model::imatrix::{CollectOptions, Collected};
 
 use crate::args;
@@ -14,33 +13,39 @@ use crate::reading::text;
 
 pub(crate) fn run(args: &args::Imatrix) -> Result<()> {
     let text = text(&args.text)?;
-    let chunk = args.reading.chunk.get();
-    let engine = Engine::open(&args.model, args.reading.engine(chunk.min(512)))
-        .with_context(|| args.model.display().to_string())?;
     let mut options = CollectOptions::default();
-    options.chunk = chunk;
-    options.chunks = args.reading.chunks();
+    options.reading = args.reading.reading();
     options.output = args.output_matrix;
-    options.special = args.reading.special();
+    let rows = options.reading.chunk.min(512);
+    let engine = args
+        .reading
+        .engine(Gguf::open(&args.model)?, &args.model, rows)?;
+    let progress = Progress::counting("imatrix");
     // Before the work: a name that is taken is no surprise for its end.
     let mut file = NewFile::create(&args.output, args.force)?;
-    let progress = Progress::counting("imatrix");
     let collected = Collected::over(&engine, &text, &options, |done, total| {
         progress.at("", done as u64, total as u64)
+    });
+    let collected = collected.map_err(|error| {
+        let short = matches!(error, Error::Text { .. });
+        let file = if short { &args.text } else { &args.model };
+        anyhow::Error::new(error).context(file.display().to_string())
     })?;
     drop(progress);
     let dataset = args.text.display().to_string();
-    let write = |path: &Path, source| ds4_gguf::Error::File {
+    let write = |source| ds4_gguf::Error::File {
         doing: "write",
-        path: path.to_owned(),
+        path: args.output.clone(),
         source,
     };
     if args.legacy {
-        collected
-            .to_legacy(&mut file, &dataset)
-            .map_err(|source| write(&args.output, source))?;
+        collected.to_legacy(&mut file, &dataset).map_err(write)?;
     } else {
-        file = collected.to_gguf(file, &dataset)?;
+        let written = collected.to_gguf(file, &dataset);
+        file = written.map_err(|error| match error {
+            ds4_gguf::Error::Write(source) => write(source),
+            other => other,
+        })?;
     }
     file.publish()?;
     let mut errors = std::io::stderr().lock();
@@ -57,5 +62,10 @@ pub(crate) fn run(args: &args::Imatrix) -> Result<()> {
         args.output.display(),
         collected.tokens()
     )?;
-    Ok(())
+    if collected.is_complete() {
+        return Ok(());
+    }
+    let (done, total) = (collected.tokens(), collected.total());
+    let kept = || format!("{} has what was measured", args.output.display());
+    Err(Error::Stopped { done, total }).with_context(kept)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ds4_gguf::Gguf;
 use ds4_model::inspect::Report;
 
@@ -11,7 +11,7 @@ use crate::args::Inspect;
 pub(crate) fn run(args: &Inspect) -> Result<()> {
     let mut out = std::io::stdout().lock();
     for path in &args.files {
-        let gguf = Gguf::open(path).with_context(|| path.display().to_string())?;
+        let gguf = Gguf::open(path)?;
         let report = Report::of(&gguf);
         if args.json {
             writeln!(out, "{:#}", report.to_json())?;

@@ -33,13 +33,13 @@ pub(crate) fn new_file(
     encoding: &Encoding,
     json: bool,
 ) -> Result<()> {
-    let source = open(model)?;
+    let source = Gguf::open(model)?;
     let matrix = imatrix(encoding)?;
     let work = Quantize::new(&source, recipe, importance(&matrix))?;
     carry_out(&work, "quantize", output, encoding, json)
 }
 
-/// What was decided, into `output`; or the forecast of it.
+/// What was decided, into `output`; or the forecast of it. Ctrl-C removes what was written: a new start gives the same bytes.
 pub(crate) fn carry_out(
     work: &Quantize<'_>,
     what: &'static str,
@@ -77,18 +77,14 @@ pub(crate) fn carry_out(
     Ok(())
 }
 
-pub(crate) fn open(model: &Path) -> Result<Gguf> {
-    Gguf::open(model).with_context(|| model.display().to_string())
-}
-
 /// A named recipe, or the rules of a file.
-pub(crate) fn recipe(name: &str) -> Result<Recipe> {
-    if Recipe::NAMES.contains(&name) || !Path::new(name).exists() {
-        return Recipe::named(name)
-            .with_context(|| format!("`{name}` is no file and no named recipe"));
+pub(crate) fn recipe(path: &Path) -> Result<Recipe> {
+    let shown = path.display().to_string();
+    if Recipe::NAMES.contains(&&*shown) || !path.exists() {
+        return Recipe::named(&shown).with_context(|| format!("there is no file {shown}"));
     }
-    let text = fs::read_to_string(name).with_context(|| name.to_owned())?;
-    Recipe::from_toml(&text).with_context(|| name.to_owned())
+    let text = fs::read_to_string(path).with_context(|| shown.clone())?;
+    Recipe::from_toml(&text).context(shown)
 }
 
 /// The importance matrix that was asked for, and the name of its file.

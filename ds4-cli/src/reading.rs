@@ -5,45 +5,52 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use ds4_model::Options;
+use ds4_gguf::Gguf;
 use ds4_model::tokenizer::Special;
+use ds4_model::{Engine, Options};
 
 #[derive(clap::Args)]
 pub(crate) struct Reading {
-    /// Tokens of a piece; each is read from an empty timeline.
-    #[arg(long, default_value = "512")]
-    pub(crate) chunk: NonZeroUsize,
+    /// Tokens of a piece, at least 2; each is read from an empty timeline.
+    #[arg(long, default_value = "512", value_parser = piece)]
+    chunk: usize,
     /// Most pieces to read.
     #[arg(long)]
     chunks: Option<NonZeroUsize>,
     /// Take control tokens that the text spells out as control tokens.
     #[arg(long)]
     special: bool,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
+    /// Threads, at most 1024; 0 is one a core.
+    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads)]
     pub(crate) threads: usize,
 }
 
+fn piece(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(tokens) if tokens >= ds4_model::Reading::LEAST => Ok(tokens),
+        _ => Err("expected a number of tokens, at least 2".to_owned()),
+    }
+}
+
 impl Reading {
-    /// Options of an engine whose context is one piece.
-    pub(crate) fn engine(&self, prefill_rows: usize) -> Options {
+    /// The model at `path`, with a context of one piece; at most `prefill_rows` tokens are computed in one step.
+    pub(crate) fn engine(&self, gguf: Gguf, path: &Path, prefill_rows: usize) -> Result<Engine> {
         let mut options = Options::default();
         options.threads = self.threads;
-        options.context = Some(self.chunk.get());
+        options.context = Some(self.chunk);
         options.prefill_rows = prefill_rows;
-        options
+        Engine::from_gguf(gguf, options).with_context(|| path.display().to_string())
     }
 
-    pub(crate) fn chunks(&self) -> Option<usize> {
-        self.chunks.map(Into::into)
-    }
-
-    pub(crate) fn special(&self) -> Special {
+    /// As the library has it.
+    pub(crate) fn reading(&self) -> ds4_model::Reading {
+        let mut reading = ds4_model::Reading::default();
+        reading.chunk = self.chunk;
+        reading.chunks = self.chunks.map(Into::into);
         if self.special {
-            Special::All
-        } else {
-            Special::None
+            reading.special = Special::All;
         }
+        reading
     }
 }
 

@@ -4,26 +4,34 @@ use std::cell::OnceCell;
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use ds4_gguf::Gguf;
 use ds4_model::forecast::Forecast;
 use ds4_model::inspect::human_bytes;
-use ds4_quant::Pool;
 use ds4_quant::quantize::Quantize;
-use ds4_quant::requant::{Requant, Stage, requant_file, resume_file};
+use ds4_quant::requant::{Requant, RequantError, Stage, requant_file, resume_file};
+use ds4_quant::{Pool, QuantizeError};
 
 use crate::args;
 use crate::progress::Progress;
-use crate::quantize::{imatrix, importance, new_file, nonfinite, open, recipe, show};
+use crate::quantize::{imatrix, importance, new_file, nonfinite, recipe, show};
 
 pub(crate) fn run(args: &args::Requant) -> Result<()> {
-    let named = || args.model.display().to_string();
+    let path = args.model.display().to_string();
+    let named = |error| match error {
+        // These name a file.
+        RequantError::Open { .. }
+        | RequantError::Busy { .. }
+        | RequantError::Quantize(QuantizeError::Gguf(_)) => anyhow::Error::new(error),
+        other => anyhow::Error::new(other).context(path.clone()),
+    };
     let encoding = &args.encoding;
     let mut out = std::io::stdout().lock();
     if args.resume {
         let pool = Pool::new(encoding.threads)?;
-        let report = resume_file(&args.model, &pool, stages()).with_context(named)?;
+        let report = resume_file(&args.model, &pool, stages()).map_err(named)?;
         show(&mut out, &report)?;
-        return Ok(writeln!(out, "{}: finished", named())?);
+        return Ok(writeln!(out, "{path}: finished")?);
     }
     let recipe = recipe(&args.recipe)?;
     if !args.in_place {
@@ -38,11 +46,11 @@ pub(crate) fn run(args: &args::Requant) -> Result<()> {
     }
     let matrix = imatrix(encoding)?;
     if encoding.dry_run {
-        let source = open(&args.model)?;
+        let source = Gguf::open(&args.model)?;
         let work = Quantize::new(&source, &recipe, importance(&matrix))?;
         writeln!(out, "{}", Forecast::of(&work, encoding.bandwidth * 1e9))?;
         let requant = Requant::new(&source, &recipe, importance(&matrix), nonfinite(encoding));
-        return sizes(&mut out, &requant.with_context(named)?);
+        return sizes(&mut out, &requant.map_err(named)?);
     }
     let pool = Pool::new(encoding.threads)?;
     let (requant, report) = requant_file(
@@ -53,7 +61,7 @@ pub(crate) fn run(args: &args::Requant) -> Result<()> {
         &pool,
         stages(),
     )
-    .with_context(named)?;
+    .map_err(named)?;
     show(&mut out, &report)?;
     sizes(&mut out, &requant)
 }

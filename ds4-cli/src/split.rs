@@ -3,14 +3,13 @@
 use std::io::Write;
 
 use anyhow::Result;
-use ds4_gguf::{Limit, Rewrite, Split};
+use ds4_gguf::{Gguf, Limit, Rewrite, Split};
 
 use crate::args;
 use crate::progress::Progress;
-use crate::quantize::open;
 
 pub(crate) fn split(args: &args::Split) -> Result<()> {
-    let source = open(&args.model)?;
+    let source = Gguf::open(&args.model)?;
     let limit = match (args.max_size, args.max_tensors) {
         (Some(bytes), _) => Limit::Bytes(bytes),
         (None, Some(tensors)) => Limit::Tensors(tensors.get()),
@@ -31,7 +30,7 @@ pub(crate) fn split(args: &args::Split) -> Result<()> {
 }
 
 pub(crate) fn merge(args: &args::Merge) -> Result<()> {
-    let source = open(&args.model)?;
+    let source = Gguf::open(&args.model)?;
     let merged = Rewrite::merge(&source)?;
     if !args.dry_run {
         let progress = Progress::new("merge");

@@ -67,10 +67,15 @@ fn an_importance_matrix_is_collected_and_used() {
         shown.contains("im.gguf: ") && shown.contains("matrices"),
         "{shown}"
     );
+    // Once a layer, of seven.
+    let warnings: Vec<&str> = warned.lines().collect();
     assert!(
-        warned.contains("warning: ") && warned.contains("saw no token"),
+        warnings
+            .iter()
+            .all(|line| line.starts_with("warning: ") && line.contains("saw no token")),
         "{warned}"
     );
+    assert!((1..=7).contains(&warnings.len()), "{warned}");
     let matrix = Imatrix::parse(fs::read(folder.path().join("im.gguf")).unwrap()).unwrap();
     assert!(
         matrix
@@ -107,6 +112,75 @@ fn an_importance_matrix_is_collected_and_used() {
     assert_eq!(file, "im.gguf");
 }
 
+/// Ctrl-C keeps what was measured: the file is as if no more had been asked for.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_measurement_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let text = "The capital of France is Paris. ".repeat(20_000);
+    fs::write(folder.path().join("text.txt"), text).unwrap();
+    let arguments = ["imatrix", NATIVE, "text.txt", "im.gguf", "--chunk", "16"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ds4"));
+    command.args(arguments).current_dir(folder.path());
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
+    while !folder.path().join("im.gguf.partial").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status().unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("error: im.gguf has what was measured: stopped after "),
+        "{error}"
+    );
+    let file = Gguf::open(folder.path().join("im.gguf")).unwrap();
+    let number = |key: &str| file.metadata().get::<u64>(key).unwrap();
+    let (tokens, pieces) = (number("imatrix.token_count"), number("imatrix.chunk_count"));
+    assert!(tokens > 0 && tokens == 16 * pieces, "{tokens}, {pieces}");
+    assert!(
+        error.contains(&format!("stopped after {tokens} of ")),
+        "{error}"
+    );
+    let pieces = pieces.to_string();
+    let again = [
+        &arguments[..3],
+        &["again.gguf", "--chunk", "16", "--chunks", &pieces],
+    ]
+    .concat();
+    said(&folder, &again);
+    let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert!(read("im.gguf") == read("again.gguf"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+#[test]
+fn a_model_that_says_nothing_is_named() {
+    let folder = with_text();
+    let demo = Gguf::open(NATIVE).unwrap();
+    let mut bytes = demo.shards()[0].bytes().to_vec();
+    let output = demo.tensor("output.weight").unwrap().bytes;
+    let at = output.as_ptr().addr() - demo.shards()[0].bytes().as_ptr().addr();
+    bytes[at..at + 2].copy_from_slice(&half::f16::NAN.to_le_bytes());
+    fs::write(folder.path().join("nan.gguf"), bytes).unwrap();
+    for models in [[NATIVE, "nan.gguf"], ["nan.gguf", NATIVE]] {
+        let [a, b] = models;
+        let (code, error) = failed(&folder, &["compare", a, b, "--text", "text.txt"]);
+        assert_eq!(code, 3, "{error}");
+        assert!(
+            error.contains("nan.gguf: the logit of token id 0 after token 0 of the text is NaN"),
+            "{error}"
+        );
+        let (shown, _) = said(&folder, &["compare", a, b]);
+        let line = shown.lines().find(|line| line.starts_with("output.weight"));
+        assert!(line.unwrap().contains("max NaN"), "{shown}");
+    }
+}
+
 #[test]
 fn models_are_compared_by_weights_and_by_text() {
     let folder = with_text();
@@ -133,6 +207,39 @@ const TINY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../ds4-model/tests/data/deepseek-v4/tiny-f16.gguf"
 );
+
+/// Whether a comparison of `source` with what the recipe q8 makes of it is what the types explain.
+fn lossless_but_for_8_bits(source: &Gguf, compared: &serde_json::Value) {
+    let tensors = compared["tensors"].as_array().unwrap();
+    assert_eq!(tensors.len(), source.tensors().len(), "{compared:#}");
+    let mut packed = 0;
+    for t in tensors {
+        let name = t["name"].as_str().unwrap();
+        let error = t["max_error"].as_f64().unwrap();
+        if t["types"][1] != "Q8_0" {
+            assert_eq!(error, 0.0, "{t}");
+            continue;
+        }
+        packed += 1;
+        let tensor = source.tensor(name).unwrap();
+        let mut x = vec![0.0; usize::try_from(tensor.info.dims.elements()).unwrap()];
+        let codec = ds4_quant::codec(tensor.info.ty).unwrap();
+        codec.decode(tensor.bytes, &mut x).unwrap();
+        let largest = x.iter().fold(0.0f32, |a, x| a.max(x.abs()));
+        // A block has 127 steps up to its largest weight. Half a step is lost in rounding, and 127 times half a unit in the
+        // last place of the step, a half float: 2⁻¹¹ of it, or 2⁻²⁵ of a small one.
+        let step = f64::from(largest) / 127.0;
+        let bound = step / 2.0 + 127.0 * (step * 2f64.powi(-11)).max(2f64.powi(-25));
+        assert!(error <= bound, "{t}: {bound}");
+        // Cauchy and Schwarz: errors of at most `bound` turn a tensor by no more than their share of its length.
+        let length: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();
+        let share = bound * (x.len() as f64).sqrt() / length.sqrt();
+        assert!(share < 1.0, "{t}: the bound says nothing");
+        let cosine = t["cosine"].as_f64().unwrap();
+        assert!(cosine >= (1.0 - share * share).sqrt(), "{t}: {share}");
+    }
+    assert!(packed > 0, "{compared:#}");
+}
 
 #[test]
 fn a_checkpoint_is_converted_or_nothing_is_left() {
@@ -165,8 +272,9 @@ fn a_checkpoint_is_converted_or_nothing_is_left() {
     said(&folder, &["convert", "hf", "ds4.gguf", "-r", "q8"]);
     let size = fs::metadata(folder.path().join("ds4.gguf")).unwrap().len();
     assert_eq!(forecast["file_bytes"], size, "{forecast}");
-    let (shown, _) = said(&folder, &["compare", TINY, "out.gguf"]);
-    assert!(shown.contains("cosine 1.000000"), "{shown}");
+    // llama.cpp's dialect has other names for some, this one the same for all.
+    let (json, _) = said(&folder, &["compare", TINY, "ds4.gguf", "--json"]);
+    lossless_but_for_8_bits(&source, &serde_json::from_str(&json).unwrap());
     let (code, error) = failed(&folder, &arguments);
     assert_eq!(code, 2, "{error}");
 
@@ -232,6 +340,18 @@ fn every_failure_has_its_code_and_leaves_nothing() {
             &["imatrix", NATIVE, "nowhere.txt", "im.gguf"],
             1,
             "nowhere.txt",
+        ),
+        (
+            &["imatrix", NATIVE, "text.txt", "im.gguf", "--chunk", "1"],
+            2,
+            "at least 2",
+        ),
+        (
+            &[
+                "compare", NATIVE, NATIVE, "--text", "text.txt", "--chunk", "1",
+            ],
+            2,
+            "at least 2",
         ),
         (&["compare", NATIVE, "nowhere.gguf"], 3, "nowhere.gguf"),
     ] {

@@ -146,6 +146,8 @@ fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
         TensorType::Q6K
     );
     mxfp4(&folder.path().join("m.gguf"), 4);
+    // Of three parts, which appear together or not at all.
+    std::fs::create_dir(folder.path().join("blocked-00002-of-00003.gguf")).unwrap();
     let mut broken = std::fs::read(folder.path().join("m.gguf")).unwrap();
     broken.truncate(broken.len() - 100);
     std::fs::write(folder.path().join("cut.gguf"), broken).unwrap();
@@ -158,6 +160,33 @@ fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
         (&["quantize", "m.gguf", "o", "-r", "bad.toml"], 2, "line 3"),
         (&["quantize", "m.gguf", "-r", "q8"], 2, "OUTPUT"),
         (&["quantize", "m.gguf", "out.gguf", "-r", "q8"], 2, "exists"),
+        (
+            &["quantize", "m.gguf", ".", "-r", "q8", "--force"],
+            2,
+            ". is a directory",
+        ),
+        (
+            &["quantize", "m.gguf", "o", "-r", "q8", "-t", "1025"],
+            2,
+            "from 0 to 1024",
+        ),
+        (
+            &[
+                "split",
+                "m.gguf",
+                "blocked",
+                "--max-tensors",
+                "1",
+                "--force",
+            ],
+            2,
+            "blocked-00002-of-00003.gguf is a directory",
+        ),
+        (
+            &["edit", "m.gguf", "o", "--rename", "general.file_type="],
+            2,
+            "OLD=NEW",
+        ),
         (&["quantize", "none.gguf", "o", "-r", "q8"], 3, "none.gguf"),
         (&["quantize", "cut.gguf", "o", "-r", "q8"], 3, "cut.gguf"),
         (
@@ -390,6 +419,9 @@ fn a_model_is_split_quantized_in_parts_merged_and_edited() {
             demo.tensor(&t.name).unwrap().bytes == whole.tensor(&t.name).unwrap().bytes
         })
     );
+    let (code, errors) = failed(&folder, &["edit", &parts[0], "--set", "general.name=a"]);
+    assert_eq!(code, 2, "{errors}");
+    assert!(errors.contains("name an output"), "{errors}");
     // A split model is as good a source as a whole one.
     said(&folder, &["quantize", &parts[0], "a.gguf", "-r", "q8"]);
     said(&folder, &["quantize", DEMO, "b.gguf", "-r", "q8"]);

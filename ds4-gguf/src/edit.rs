@@ -98,6 +98,9 @@ impl Edit {
     /// [`Error::Edit`] when the text is not that.
     pub fn rename(text: &str) -> Result<Self, Error> {
         let (from, to) = pair(text, "OLD=NEW")?;
+        if to.is_empty() {
+            return Err(fault(text, "expected OLD=NEW".into()));
+        }
         Ok(Self::Rename {
             from: from.into(),
             to: to.into(),
@@ -142,9 +145,6 @@ impl Edit {
             Self::Rename { from, to } => {
                 guard(from)?;
                 guard(to)?;
-                if metadata.value(to).is_some() {
-                    return Err(fault(&format!("{from}={to}"), "the new key exists".into()));
-                }
                 metadata.rename(from, to)?;
             }
         }
@@ -287,6 +287,9 @@ mod tests {
             (Edit::set("q=1"), "`q`"),
             (Edit::rename("a=c"), "exists"),
             (Edit::rename("q=c2"), "`q`"),
+            (Edit::rename("a=a"), "exists"),
+            (Edit::rename("a="), "OLD=NEW"),
+            (Edit::rename("=a"), "OLD=NEW"),
             (Ok(Edit::remove("q")), "`q`"),
             (Edit::set("split.count=u16:2"), "split"),
             (Ok(Edit::remove("split.no")), "split"),

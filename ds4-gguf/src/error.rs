@@ -84,12 +84,13 @@ pub enum Error {
 
     /// Tensors of type 107 that look like different layouts.
     #[error(
-        "type id 107 reads as {pooled} over the whole file but tensor {} reads as {single}; \
+        "{file}: type id 107 reads as {pooled} over the whole file but tensor {} reads as {single}; \
          name the layout with OpenOptions::rocmfp2_layout or the key {}",
         quoted(tensor),
         RocmFp2Layout::KEY
     )]
     RocmFp2Disagree {
+        file: FileName,
         tensor: Box<str>,
         single: RocmFp2Layout,
         pooled: RocmFp2Layout,
@@ -106,6 +107,10 @@ pub enum Error {
     /// A file that would be replaced.
     #[error("{} exists", path.display())]
     Exists { path: PathBuf },
+
+    /// Something that no file may take the place of.
+    #[error("{} is {found}; expected a file or a free name", path.display())]
+    NotAFile { path: PathBuf, found: &'static str },
 
     /// A file that another process is writing.
     #[error("another process is writing {}", path.display())]

@@ -357,6 +357,7 @@ fn decide(
             single,
             pooled,
         } => Err(Error::RocmFp2Disagree {
+            file: shards[of_107[tensor].shard as usize].file.clone(),
             tensor: of_107[tensor].name.clone(),
             single,
             pooled,

@@ -37,12 +37,25 @@ pub struct NewFile {
 
 impl NewFile {
     /// Start the file that will be called `target`, which may exist when `overwrite` says so: readers that have it
-    /// open, mapped or not, keep the old one.
+    /// open, mapped or not, keep the old one. A link to a file is replaced itself, and not the file.
     ///
     /// # Errors
-    /// [`Error::Exists`] when the target exists and must not be replaced, [`Error::Busy`] when another process writes
-    /// it, [`Error::File`] when the system refuses.
+    /// [`Error::NotAFile`] when the target is a directory, a device, a pipe or a socket, or a link to one: a rename would
+    /// fail, or put a file in the place of a device; [`Error::Exists`] when it exists and must not be replaced,
+    /// [`Error::Busy`] when another process writes it, [`Error::File`] when the system refuses.
     pub fn create(target: &Path, overwrite: bool) -> Result<Self, Error> {
+        if let Ok(there) = fs::metadata(target)
+            && !there.is_file()
+        {
+            return Err(Error::NotAFile {
+                path: target.to_owned(),
+                found: if there.is_dir() {
+                    "a directory"
+                } else {
+                    "a device, a pipe or a socket"
+                },
+            });
+        }
         if !overwrite && target.symlink_metadata().is_ok() {
             return Err(Error::Exists {
                 path: target.to_owned(),
@@ -174,6 +187,48 @@ mod tests {
         assert!(matches!(second, Err(Error::Busy { .. })), "{second:?}");
         drop(first);
         NewFile::create(&path, false).unwrap();
+    }
+
+    /// Found on a device file: a privileged process can replace one.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("directory")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        for name in ["directory", "socket"] {
+            std::os::unix::fs::symlink(path(name), path(&format!("link to {name}"))).unwrap();
+        }
+        for (name, words) in [
+            ("directory", "is a directory"),
+            ("socket", "a socket"),
+            ("link to directory", "is a directory"),
+            ("link to socket", "a socket"),
+            (".", "is a directory"),
+            ("directory/", "is a directory"),
+        ] {
+            for overwrite in [true, false] {
+                let error = NewFile::create(&path(name), overwrite).unwrap_err();
+                assert!(matches!(error, Error::NotAFile { .. }), "{name}: {error}");
+                assert!(error.to_string().contains(words), "{name}: {error}");
+            }
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        // A link to a file, or to nothing, is a name like any other.
+        fs::write(path("file"), "old").unwrap();
+        for to in ["file", "nothing"] {
+            std::os::unix::fs::symlink(path(to), path("link")).unwrap();
+            let refused = NewFile::create(&path("link"), false);
+            assert!(matches!(refused, Err(Error::Exists { .. })), "{to}");
+            let mut file = NewFile::create(&path("link"), true).unwrap();
+            file.write_all(b"new").unwrap();
+            file.publish().unwrap();
+            assert_eq!(fs::read(path("link")).unwrap(), b"new");
+            fs::remove_file(path("link")).unwrap();
+        }
+        assert_eq!(fs::read(path("file")).unwrap(), b"old");
+        assert!(!path("nothing").exists());
     }
 
     #[test]

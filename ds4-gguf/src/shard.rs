@@ -9,6 +9,8 @@
 //! The first file carries the model's metadata; every file lists its own tensors.
 //! Source: ggml-org/llama.cpp:tools/gguf-split, src/llama-arch.cpp (`LLM_KV_SPLIT_*`).
 
+#[cfg(feature = "mmap")]
+use std::ffi::OsStr;
 use std::path::Path;
 #[cfg(feature = "mmap")]
 use std::path::PathBuf;
@@ -77,8 +79,8 @@ pub(crate) fn siblings(
     count: u64,
 ) -> Result<Vec<PathBuf>, Error> {
     let index = metadata.find::<u64>(INDEX).unwrap_or(0);
-    let name = path.file_name().and_then(|name| name.to_str());
-    let stem = name
+    let stem = path
+        .file_name()
         .and_then(|name| stem(name, count))
         .ok_or_else(|| Error::ShardName {
             file: FileName::Path(path.to_owned()),
@@ -86,7 +88,11 @@ pub(crate) fn siblings(
             count,
         })?;
     let paths: Vec<PathBuf> = (1..=count)
-        .map(|part| path.with_file_name(format!("{stem}-{part:05}-of-{count:05}.gguf")))
+        .map(|part| {
+            let mut name = stem.to_owned();
+            name.push(format!("-{part:05}-of-{count:05}.gguf"));
+            path.with_file_name(name)
+        })
         .collect();
     let missing: Vec<PathBuf> = paths
         .iter()
@@ -102,16 +108,30 @@ pub(crate) fn siblings(
 
 /// The part of `name` before `-00001-of-00003.gguf`; `None` when it does not end so with this `count`.
 #[cfg(feature = "mmap")]
-fn stem(name: &str, count: u64) -> Option<&str> {
+fn stem(name: &OsStr, count: u64) -> Option<&OsStr> {
     let rest = name
-        .strip_suffix(".gguf")?
-        .strip_suffix(&format!("-of-{count:05}"))?;
-    let (stem, part) = rest.rsplit_once('-')?;
+        .as_encoded_bytes()
+        .strip_suffix(format!("-of-{count:05}.gguf").as_bytes())?;
+    let dash = rest.iter().rposition(|&byte| byte == b'-')?;
+    let part = str::from_utf8(&rest[dash + 1..]).ok()?;
     let number: u64 = part.parse().ok()?;
     (part.len() >= 5
         && part.bytes().all(|byte| byte.is_ascii_digit())
         && (1..=count).contains(&number))
-    .then_some(stem)
+    .then_some(())?;
+    os_str(&rest[..dash])
+}
+
+/// What is left of a name of any bytes.
+#[cfg(all(feature = "mmap", unix))]
+fn os_str(bytes: &[u8]) -> Option<&OsStr> {
+    Some(std::os::unix::ffi::OsStrExt::from_bytes(bytes))
+}
+
+/// What is left of a name in Unicode.
+#[cfg(all(feature = "mmap", not(unix)))]
+fn os_str(bytes: &[u8]) -> Option<&OsStr> {
+    str::from_utf8(bytes).ok().map(OsStr::new)
 }
 
 /// Take out the keys that say which part of a split model a file is: the model is whole once it is open.

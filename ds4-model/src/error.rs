@@ -69,6 +69,31 @@ pub enum Error {
         /// What would be accepted.
         expected: &'static str,
     },
+    /// A text that is too short to measure anything on.
+    #[error("the text has {found} token{}, expected at least {expected}", if *found == 1 { "" } else { "s" })]
+    Text {
+        /// Its tokens.
+        found: usize,
+        /// The fewest that can be read.
+        expected: usize,
+    },
+    /// A matrix read numbers that are not finite, or so large that their squares are not.
+    #[error(
+        "tensor `{tensor}`: the sum of squares of what column {column}{} read is {value} after {tokens} tokens; expected a \
+         finite number", expert.map_or(String::new(), |expert| format!(" of expert {expert}"))
+    )]
+    Importance {
+        /// The first tensor that reads them.
+        tensor: Box<str>,
+        /// The expert; `None` of a plain matrix.
+        expert: Option<usize>,
+        /// The column of the matrix.
+        column: usize,
+        /// The sum.
+        value: f32,
+        /// Tokens that were read.
+        tokens: usize,
+    },
     /// The caller stopped a prefill; the session holds what was computed so far.
     #[error("stopped after {done} of {total} tokens")]
     Stopped {

@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Writer};
-use ds4_model::compare::{CompareError, TextOptions, tensors, text};
-use ds4_model::{Engine, Options};
+use ds4_model::compare::{CompareError, tensors, text};
+use ds4_model::{Engine, Error, Options, Reading};
 use ds4_quant::Pool;
 
 const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets");
@@ -103,7 +103,7 @@ fn a_model_is_like_itself_and_unlike_the_other_recipe() {
     };
     let (native, strix) = (engine("ds4-demo.gguf"), engine("ds4-demo-strix.gguf"));
     let go = |_: usize, _: usize| ControlFlow::Continue(());
-    let same = text(&native, &native, TEXT, &TextOptions::default(), go).unwrap();
+    let same = text(&native, &native, TEXT, &Reading::default(), go).unwrap();
     assert_eq!((same.divergence_max, same.same_top), (0.0, 1.0));
     assert_eq!(same.perplexity[0], same.perplexity[1]);
     let tokens = native
@@ -111,14 +111,14 @@ fn a_model_is_like_itself_and_unlike_the_other_recipe() {
         .encode(TEXT, ds4_model::tokenizer::Special::None)
         .len();
     assert_eq!(same.positions, tokens - 1);
-    let other = text(&native, &strix, TEXT, &TextOptions::default(), go).unwrap();
+    let other = text(&native, &strix, TEXT, &Reading::default(), go).unwrap();
     assert!(
         other.divergence_mean > 0.0 && other.divergence_p99 <= other.divergence_max,
         "{other}"
     );
     assert_eq!(other.perplexity[0], same.perplexity[0]);
     // Pieces of a timeline of their own lose what was before them.
-    let mut short = TextOptions::default();
+    let mut short = Reading::default();
     short.chunk = 5;
     let pieces = text(&native, &strix, TEXT, &short, go).unwrap();
     assert_eq!(
@@ -126,14 +126,85 @@ fn a_model_is_like_itself_and_unlike_the_other_recipe() {
         tokens / 5 * 4 + (tokens % 5).saturating_sub(1)
     );
 
-    let few = text(&native, &strix, "x", &TextOptions::default(), go).unwrap_err();
-    assert!(matches!(few, CompareError::Short { found: 1 }), "{few}");
+    let few = text(&native, &strix, "x", &Reading::default(), go).unwrap_err();
+    assert!(
+        matches!(few, CompareError::Model(Error::Text { found: 1, .. })),
+        "{few}"
+    );
+    short.chunk = 1;
+    let alone = text(&native, &strix, TEXT, &short, go).unwrap_err();
+    assert!(
+        matches!(
+            alone,
+            CompareError::Model(Error::Option {
+                option: "chunk",
+                found: 1,
+                ..
+            })
+        ),
+        "{alone}"
+    );
     let stop = text(
         &native,
         &strix,
         &TEXT.repeat(4),
-        &TextOptions::default(),
+        &Reading::default(),
         |_, _| ControlFlow::Break(()),
     );
     assert!(matches!(stop, Err(CompareError::Stopped)));
+}
+
+#[test]
+fn logits_that_are_no_numbers_are_an_error_that_names_model_and_position() {
+    let demo = Gguf::open(format!("{ASSETS}/ds4-demo.gguf")).unwrap();
+    let output = demo.tensor("output.weight").unwrap();
+    let (info, shard) = (output.info, &demo.shards()[0]);
+    assert_eq!(info.ty, TensorType::Q8_0);
+    let row = output.bytes.len() / info.dims.rows() as usize;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("broken.gguf");
+    for (scale, token) in [(half::f16::NAN, 77), (half::f16::INFINITY, 5)] {
+        let mut bytes = shard.bytes().to_vec();
+        // The scale of the token's first block.
+        let at = output.bytes.as_ptr().addr() - shard.bytes().as_ptr().addr() + token * row;
+        bytes[at..at + 2].copy_from_slice(&scale.to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        let open = |gguf: &Gguf| Engine::from_gguf(gguf.clone(), Options::default()).unwrap();
+        let (whole, broken) = (open(&demo), open(&Gguf::open(&path).unwrap()));
+        let go = |_: usize, _: usize| ControlFlow::Continue(());
+        for [a, b] in [[&whole, &broken], [&broken, &whole]] {
+            let error = text(a, b, TEXT, &Reading::default(), go).unwrap_err();
+            let CompareError::Logit {
+                model,
+                position,
+                token: found,
+                value,
+            } = &error
+            else {
+                panic!("{error}")
+            };
+            assert!(model.ends_with("broken.gguf"), "{error}");
+            assert_eq!((*position, *found as usize), (0, token), "{error}");
+            assert!(!value.is_finite());
+        }
+    }
+}
+
+#[test]
+fn weights_that_are_no_numbers_are_never_equal() {
+    let x = |at: usize, value| {
+        let mut x = vec![1.0; 64 * 64];
+        x[at] = value;
+        file(&[("a", &[64, 64], TensorType::F32, f32s(&x))])
+    };
+    let pool = Pool::new(2).unwrap();
+    let go = |_: &str, _, _| ControlFlow::Continue(());
+    for at in [0, 70, 64 * 64 - 1] {
+        let all = tensors(&x(at, f32::NAN), &x(at, f32::NAN), &pool, go).unwrap();
+        let difference = &all.compared[0].difference;
+        assert!(difference.max_error().is_nan() && difference.rmse().is_nan());
+        let json = &all.to_json()["tensors"][0];
+        assert!(json["max_error"].is_null() && json["rmse"].is_null() && json["cosine"].is_null());
+        assert!(all.to_string().contains("max NaN"), "{all}");
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use ds4_gguf::{Gguf, TensorType};
 use ds4_model::graph::NodeName;
 use ds4_model::imatrix::{CollectOptions, Collected, Entry};
 use ds4_model::tokenizer::Special;
@@ -197,7 +198,7 @@ fn routed_experts_have_the_squares_of_the_tokens_that_reached_them() {
 #[test]
 fn both_kinds_of_file_are_read_back() {
     let engine = engine();
-    let collected = collected(&engine, |o| o.chunk = 20);
+    let collected = collected(&engine, |o| o.reading.chunk = 20);
     let gguf = Imatrix::parse(collected.to_gguf(Vec::new(), "text.txt").unwrap()).unwrap();
     let mut bytes = Vec::new();
     collected.to_legacy(&mut bytes, "text.txt").unwrap();
@@ -234,13 +235,16 @@ fn both_kinds_of_file_are_read_back() {
 fn experts_without_a_token_are_named() {
     let engine = engine();
     let mut options = CollectOptions::default();
-    options.chunk = 2;
-    options.chunks = Some(1);
+    options.reading.chunk = 2;
+    options.reading.chunks = Some(1);
     let collected = Collected::over(&engine, TEXT, &options, go).unwrap();
     let unreached = collected.unreached();
-    // Two tokens reach at most eight of sixteen experts of each of seven layers.
-    assert_eq!(unreached.len(), 14);
+    // Two tokens reach at most eight of sixteen experts of each of seven layers, said once a layer.
+    assert_eq!(unreached.len(), 7);
     assert!(unreached.iter().all(|u| u.of == 16 && u.experts.len() >= 8));
+    let down = entry(&collected, "blk.0.ffn_down_exps.weight");
+    let none = |expert: &&usize| down.counts[**expert] == 0;
+    assert!(unreached[0].experts.iter().all(|expert| none(&expert)));
     assert!(
         unreached[0]
             .to_string()
@@ -251,30 +255,118 @@ fn experts_without_a_token_are_named() {
 }
 
 #[test]
-fn texts_and_pieces_of_nothing_are_refused_and_work_stops_when_asked() {
+fn texts_and_pieces_of_nothing_are_refused() {
     let engine = engine();
-    let collect = |text: &str, chunk: usize, answer| {
+    let collect = |text: &str, chunk: usize| {
         let mut options = CollectOptions::default();
-        options.chunk = chunk;
-        Collected::over(&engine, text, &options, |_, _| answer)
-            .map(|_| ())
-            .unwrap_err()
+        options.reading.chunk = chunk;
+        let collected = Collected::over(&engine, text, &options, go);
+        collected.map(|_| ()).unwrap_err()
     };
-    let go = ControlFlow::Continue(());
-    assert!(matches!(
-        collect("", 8, go),
-        Error::Option { option: "text", .. }
-    ));
-    assert!(matches!(
-        collect(TEXT, 0, go),
-        Error::Option {
-            option: "chunk",
-            ..
+    for (text, found) in [("", 0), ("x", 1)] {
+        let error = collect(text, 8);
+        assert!(
+            matches!(error, Error::Text { found: f, expected: 2 } if f == found),
+            "{error}"
+        );
+    }
+    for chunk in [0, 1] {
+        let error = collect(TEXT, chunk);
+        assert!(
+            matches!(error, Error::Option { option: "chunk", found, .. } if found == chunk),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn work_that_is_stopped_gives_what_was_read() {
+    let engine = engine();
+    let mut options = CollectOptions::default();
+    options.reading.chunk = 8;
+    let mut heard = 0;
+    let stopped = Collected::over(&engine, TEXT, &options, |_, _| {
+        heard += 1;
+        match heard {
+            2 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
         }
-    ));
-    let stopped = collect(TEXT, 8, ControlFlow::Break(()));
+    })
+    .unwrap();
+    assert!(!stopped.is_complete());
+    assert_eq!((stopped.tokens(), heard), (16, 2));
+    assert!(stopped.total() > 16);
+    options.reading.chunks = Some(2);
+    let two = Collected::over(&engine, TEXT, &options, go).unwrap();
+    assert!(two.is_complete());
+    let bytes = |collected: &Collected| collected.to_gguf(Vec::new(), "text.txt").unwrap();
     assert!(
-        matches!(stopped, Error::Stopped { done: 8, .. }),
-        "{stopped}"
+        bytes(&stopped) == bytes(&two),
+        "as if no more had been asked for"
     );
+    let file = Gguf::from_vec(bytes(&stopped)).unwrap();
+    let number = |key: &str| file.metadata().get::<u64>(key).unwrap();
+    assert_eq!(number("imatrix.token_count"), 16);
+    assert_eq!(number("imatrix.chunk_count"), 2);
+}
+
+#[test]
+fn a_sum_that_is_no_number_is_named_after_the_piece_that_made_it() {
+    let demo = Gguf::open(DEMO).unwrap();
+    let mut options = CollectOptions::default();
+    options.reading.chunk = 8;
+    // Vectors that are no numbers do not load; these are, and their squares are beyond f32.
+    for (norm, tensor, value) in [
+        ("blk.3.attn_norm.weight", "blk.3.attn_q_a.weight", 1e38f32),
+        ("blk.2.ffn_norm.weight", "blk.2.ffn_gate_inp.weight", -1e38),
+    ] {
+        let shard = &demo.shards()[0];
+        let weights = demo.tensor(norm).unwrap();
+        assert_eq!(weights.info.ty, TensorType::F32);
+        let at = weights.bytes.as_ptr().addr() - shard.bytes().as_ptr().addr() + 4 * 5;
+        let mut bytes = shard.bytes().to_vec();
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        let engine = Engine::from_gguf(Gguf::from_vec(bytes).unwrap(), Options::default()).unwrap();
+        let mut heard = 0;
+        let error = Collected::over(&engine, TEXT, &options, |_, _| {
+            heard += 1;
+            ControlFlow::Continue(())
+        });
+        let error = error.map(|_| ()).unwrap_err();
+        let Error::Importance {
+            tensor: found,
+            expert: None,
+            column: 5,
+            tokens: 8,
+            ..
+        } = &error
+        else {
+            panic!("{error}")
+        };
+        assert_eq!((&**found, heard), (tensor, 0), "{error}");
+    }
+}
+
+#[test]
+fn matrices_that_read_the_same_share_their_sums() {
+    let engine = engine();
+    let collected = collected(&engine, |o| o.output = true);
+    let names: Vec<&str> = collected
+        .entries()
+        .iter()
+        .flat_map(|e| e.tensors.iter().map(|t| &**t))
+        .collect();
+    let different: std::collections::HashSet<&&str> = names.iter().collect();
+    assert_eq!(different.len(), names.len());
+    for [a, b] in [
+        ["blk.0.attn_q_a.weight", "blk.0.attn_kv.weight"],
+        ["blk.3.ffn_gate_shexp.weight", "blk.3.ffn_up_shexp.weight"],
+        ["blk.3.ffn_gate_shexp.weight", "blk.3.ffn_gate_inp.weight"],
+        ["blk.3.ffn_gate_exps.weight", "blk.3.ffn_up_exps.weight"],
+    ] {
+        assert!(
+            std::ptr::eq(entry(&collected, a), entry(&collected, b)),
+            "{a}, {b}"
+        );
+    }
 }

@@ -62,7 +62,8 @@ pub enum ImatrixError {
 
     /// An entry that does not fit the matrix it is for.
     #[error(
-        "importance of `{name}` has {got} values; {experts} experts of {cols} columns need {cols} or {cols} each"
+        "importance of `{name}` has {got} values; expected one for each of {cols} columns{}",
+        if *experts > 1 { format!(", of all {experts} experts together or of each") } else { String::new() }
     )]
     Shape {
         name: Box<str>,

@@ -1,8 +1,13 @@
 //! `Difference`: how far decoded weights are from those they stand for.
 
+use std::fmt;
+
 use crate::Error;
 
 /// Sums over pairs of weights, from which the usual measures follow. Rows can be added in any number of pieces.
+///
+/// A pair without a difference, because one of the two is NaN or both are the same infinity, makes every measure that
+/// it enters NaN.
 ///
 /// ```
 /// use ds4_quant::Difference;
@@ -50,7 +55,7 @@ impl Difference {
             self.squares += square;
             self.weight += a;
             self.weighted_squares += a * square;
-            self.max = self.max.max((x - y).abs() as f32);
+            self.max = larger(self.max, (x - y).abs() as f32);
             self.energy[0] += x * x;
             self.energy[1] += y * y;
             self.product += x * y;
@@ -64,7 +69,7 @@ impl Difference {
         self.squares += other.squares;
         self.weight += other.weight;
         self.weighted_squares += other.weighted_squares;
-        self.max = self.max.max(other.max);
+        self.max = larger(self.max, other.max);
         self.energy[0] += other.energy[0];
         self.energy[1] += other.energy[1];
         self.product += other.product;
@@ -98,11 +103,31 @@ impl Difference {
     /// `Σ xy / (|x| |y|)`; 1 where both are all 0, 0 where one is.
     pub fn cosine(&self) -> f64 {
         match self.energy {
+            _ if self.product.is_nan() => f64::NAN,
             [0.0, 0.0] => 1.0,
             [0.0, _] | [_, 0.0] => 0.0,
             [x, y] => self.product / (x.sqrt() * y.sqrt()),
         }
     }
+}
+
+/// The measures as people read them, on one line.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "rmse {:.3e}  relative {:.4}  cosine {:.6}  max {:.3e}",
+            self.rmse(),
+            self.relative_rmse(),
+            self.cosine(),
+            self.max_error()
+        )
+    }
+}
+
+/// The larger of two errors; NaN when one is, unlike [`f32::max`].
+fn larger(a: f32, b: f32) -> f32 {
+    if a.is_nan() || a > b { a } else { b }
 }
 
 fn root(sum: f64, of: f64) -> f64 {
@@ -132,6 +157,45 @@ mod tests {
         assert!((left.cosine() - whole.cosine()).abs() < 1e-14);
         assert_eq!((left.max_error(), left.count()), (whole.max_error(), 100));
         assert!(whole.max_error() <= 1.0 / 16.0, "half a step");
+    }
+
+    #[test]
+    fn what_has_no_difference_is_never_none() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        for (x, y) in [(nan, 1.0), (1.0, nan), (nan, nan), (inf, inf)] {
+            for at in 0..3 {
+                let mut pairs = [(1.0, 1.0), (2.0, 2.5), (3.0, 3.0)];
+                pairs[at] = (x, y);
+                let (a, b): (Vec<f32>, Vec<f32>) = pairs.into_iter().unzip();
+                let mut whole = Difference::default();
+                whole.add(&a, &b, None).unwrap();
+                let mut merged = Difference::default();
+                merged.add(&[1.0], &[0.5], None).unwrap();
+                let mut before = whole;
+                before.merge(&merged);
+                merged.merge(&whole);
+                for d in [whole, merged, before] {
+                    let measures = [
+                        d.rmse(),
+                        d.weighted_rmse(),
+                        d.relative_rmse(),
+                        d.cosine(),
+                        f64::from(d.max_error()),
+                    ];
+                    assert!(measures.iter().all(|m| m.is_nan()), "{x}, {y}: {d}");
+                }
+                assert_eq!(
+                    whole.to_string(),
+                    "rmse NaN  relative NaN  cosine NaN  max NaN"
+                );
+            }
+        }
+        let mut d = Difference::default();
+        d.add(&[nan, 1.0], &[0.0, 0.0], None).unwrap();
+        assert!(d.cosine().is_nan());
+        let mut d = Difference::default();
+        d.add(&[1.0], &[inf], None).unwrap();
+        assert_eq!((d.rmse(), d.max_error()), (f64::INFINITY, inf));
     }
 
     #[test]

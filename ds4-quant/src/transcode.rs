@@ -68,13 +68,10 @@ impl Shape {
 /// An expert without an entry of its own among others that have one counts as one without importance: then nothing is
 /// returned, for a tensor is encoded with or without importance as a whole.
 pub(crate) fn importance<'a>(
-    imatrix: Option<&'a Imatrix>,
+    imatrix: &'a Imatrix,
     name: &str,
     shape: Shape,
 ) -> Result<Vec<&'a [f32]>, ImatrixError> {
-    let Some(imatrix) = imatrix else {
-        return Ok(Vec::new());
-    };
     let all = (0..shape.experts)
         .map(|expert| imatrix.get(name, expert, shape.experts, shape.cols))
         .collect::<Result<Option<Vec<_>>, _>>()?;

@@ -159,12 +159,12 @@ fn tensors_that_look_different_are_refused_until_someone_names_the_layout() {
     let error = Gguf::from_vec(bytes.clone()).unwrap_err();
     assert!(matches!(
         &error,
-        Error::RocmFp2Disagree { tensor, single: RocmFp2Layout::Affine, pooled: RocmFp2Layout::TwoScale }
+        Error::RocmFp2Disagree { tensor, single: RocmFp2Layout::Affine, pooled: RocmFp2Layout::TwoScale, .. }
             if **tensor == *"blk.3.ffn_up_exps.weight"
     ));
     assert_eq!(
         error.to_string(),
-        "type id 107 reads as two-scale over the whole file but tensor `blk.3.ffn_up_exps.weight` reads as affine; \
+        "GGUF in memory: type id 107 reads as two-scale over the whole file but tensor `blk.3.ffn_up_exps.weight` reads as affine; \
          name the layout with OpenOptions::rocmfp2_layout or the key general.quantization.rocmfp2_layout"
     );
     let forced = OpenOptions {

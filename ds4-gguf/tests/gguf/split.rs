@@ -179,6 +179,32 @@ fn parts_that_do_not_belong_together_are_named_with_what_they_should_say() {
     }
 }
 
+/// Names are bytes there; other systems and file systems refuse these.
+#[cfg(target_os = "linux")]
+#[test]
+fn parts_are_found_whatever_the_bytes_of_their_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = three();
+    let named = |i: u16| {
+        let name = [
+            b"m\xff-\xfe".as_slice(),
+            format!("-{i:05}-of-00003.gguf").as_bytes(),
+        ]
+        .concat();
+        dir.path().join(std::ffi::OsStr::from_bytes(&name))
+    };
+    for i in 1..=3 {
+        std::fs::rename(path(dir.path(), i, 3), named(i)).unwrap();
+    }
+    assert_eq!(Gguf::open(named(2)).unwrap().shards().len(), 3);
+    std::fs::remove_file(named(1)).unwrap();
+    let error = Gguf::open(named(2)).unwrap_err();
+    assert!(
+        matches!(&error, ds4_gguf::Error::MissingShards { missing, .. } if *missing == [named(1)]),
+        "{error}"
+    );
+}
+
 #[test]
 fn a_tensor_in_two_parts_is_refused() {
     let dir = three();

@@ -8,4 +8,4 @@ mod tensors;
 mod text;
 
 pub use tensors::{CompareError, Compared, Tensors, tensors};
-pub use text::{ROWS, Text, TextOptions, text};
+pub use text::{ROWS, Text, text};

@@ -7,6 +7,8 @@ use ds4_gguf::{Dims, Gguf, TensorInfo, TensorType};
 use ds4_quant::{Codec, Difference, Pool, codec};
 use serde_json::{Value, json};
 
+use crate::exec::Token;
+
 /// Weights that are decoded at a time.
 const CHUNK: usize = 1 << 20;
 /// Rows of a task.
@@ -18,7 +20,7 @@ const ROWS: usize = 16;
 #[expect(missing_docs, reason = "said by the messages")]
 pub enum CompareError {
     /// Blocks that cannot be decoded.
-    #[error("tensor `{tensor}`: {source}")]
+    #[error("cannot decode tensor `{tensor}`")]
     Codec {
         tensor: Box<str>,
         source: ds4_quant::Error,
@@ -28,15 +30,22 @@ pub enum CompareError {
     #[error("the models cut the text into different tokens, first at token {at} of it")]
     Tokens { at: usize },
 
-    /// Too little to read.
-    #[error("the text has {found} tokens; a comparison needs at least 2")]
-    Short { found: usize },
-
     /// Logits of different tokens.
     #[error("the models have {a} and {b} tokens in their vocabularies")]
     Vocabulary { a: usize, b: usize },
 
-    /// A model could not read the text.
+    /// A model that says nothing.
+    #[error(
+        "{model}: the logit of token id {token} after token {position} of the text is {value}; expected a finite number"
+    )]
+    Logit {
+        model: Box<str>,
+        position: usize,
+        token: Token,
+        value: f32,
+    },
+
+    /// A model could not read the text, or no model can read it so.
     #[error(transparent)]
     Model(#[from] crate::Error),
 
@@ -200,7 +209,7 @@ fn pair(
 }
 
 impl Tensors {
-    /// As JSON.
+    /// As JSON. A measure that is no finite number, because a weight is none, is `null`.
     pub fn to_json(&self) -> Value {
         let one = |c: &Compared| {
             json!({
@@ -228,16 +237,9 @@ impl Tensors {
 impl fmt::Display for Tensors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in &self.compared {
+            let (name, difference) = (&c.name, &c.difference);
             let [a, b] = c.types.map(|ty| ty.to_string());
-            writeln!(
-                f,
-                "{:<36} {a:>18} | {b:<18} rmse {:.3e}  relative {:.4}  cosine {:.6}  max {:.3e}",
-                c.name,
-                c.difference.rmse(),
-                c.difference.relative_rmse(),
-                c.difference.cosine(),
-                c.difference.max_error()
-            )?;
+            writeln!(f, "{name:<36} {a:>18} | {b:<18} {difference}")?;
         }
         for (names, which) in self.alone.iter().zip(["first", "second"]) {
             for name in names {

@@ -8,33 +8,11 @@ use serde_json::{Value, json};
 use super::CompareError;
 use crate::engine::Engine;
 use crate::exec::{NoTap, Token};
+use crate::reading::Reading;
 use crate::session::{Logits, Session};
-use crate::tokenizer::Special;
 
 /// Most tokens of each model whose logits are in memory at a time.
 pub const ROWS: usize = 32;
-
-/// How a text is read.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TextOptions {
-    /// Tokens of a piece; each piece is read from an empty timeline.
-    pub chunk: usize,
-    /// Most pieces; `None` reads the whole text.
-    pub chunks: Option<usize>,
-    /// Whether control tokens that the text spells out are control tokens.
-    pub special: Special,
-}
-
-impl Default for TextOptions {
-    fn default() -> Self {
-        Self {
-            chunk: 512,
-            chunks: None,
-            special: Special::None,
-        }
-    }
-}
 
 /// How two models see the same text.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,12 +38,14 @@ pub struct Text {
 ///
 /// # Errors
 /// [`CompareError::Vocabulary`] and [`CompareError::Tokens`] for models that do not speak of the same tokens,
-/// [`CompareError::Short`], [`CompareError::Model`], [`CompareError::Stopped`].
+/// [`CompareError::Logit`] for a model whose logits are no numbers; [`CompareError::Model`], with
+/// [`Error::Option`](crate::Error::Option) and [`Error::Text`](crate::Error::Text) for pieces or a text below
+/// [`Reading::LEAST`]; [`CompareError::Stopped`].
 pub fn text(
     a: &Engine,
     b: &Engine,
     text: &str,
-    options: &TextOptions,
+    reading: &Reading,
     mut on: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<Text, CompareError> {
     let vocab = [a, b].map(|engine| engine.config().vocab);
@@ -73,7 +53,7 @@ pub fn text(
         let [a, b] = vocab;
         return Err(CompareError::Vocabulary { a, b });
     }
-    let [tokens, others] = [a, b].map(|engine| engine.tokenizer().encode(text, options.special));
+    let [tokens, others] = [a, b].map(|engine| engine.tokenizer().encode(text, reading.special));
     if tokens != others {
         let at = tokens
             .iter()
@@ -82,18 +62,10 @@ pub fn text(
             .count();
         return Err(CompareError::Tokens { at });
     }
-    let pieces: Vec<&[Token]> = tokens
-        .chunks(options.chunk.max(2))
-        .take(options.chunks.unwrap_or(usize::MAX))
-        // A token alone has nothing to foretell.
-        .filter(|piece| piece.len() > 1)
-        .collect();
+    let mut pieces = reading.pieces(&tokens)?;
+    // The last may be a token alone.
+    pieces.retain(|piece| piece.len() >= Reading::LEAST);
     let total = pieces.iter().map(|piece| piece.len()).sum();
-    if total == 0 {
-        return Err(CompareError::Short {
-            found: tokens.len(),
-        });
-    }
     let mut sums = Sums::default();
     let mut done = 0;
     for piece in pieces {
@@ -103,7 +75,15 @@ pub fn text(
             let y = logits(&mut sessions.1, part)?;
             let next = &piece[i * ROWS + 1..];
             let rows = x.chunks_exact(vocab[0]).zip(y.chunks_exact(vocab[0]));
-            for ((x, y), &next) in rows.zip(next) {
+            for (row, ((x, y), &next)) in rows.zip(next).enumerate() {
+                for (engine, logits, which) in [(a, x, "the first model"), (b, y, "the second")] {
+                    finite(logits).map_err(|(token, value)| CompareError::Logit {
+                        model: file(engine).unwrap_or_else(|| which.into()),
+                        position: done + row,
+                        token,
+                        value,
+                    })?;
+                }
                 sums.add(x, y, next);
             }
             done += part.len();
@@ -124,6 +104,20 @@ fn logits(session: &mut Session, tokens: &[Token]) -> Result<Vec<f32>, crate::Er
     Ok(out)
 }
 
+/// Where the weights of `engine` lie.
+fn file(engine: &Engine) -> Option<Box<str>> {
+    let path = engine.weights().gguf().shards().first()?.path()?;
+    Some(path.display().to_string().into())
+}
+
+/// Whether all logits are numbers; else the first token that has none, and what it has.
+fn finite(logits: &[f32]) -> Result<(), (Token, f32)> {
+    match logits.iter().position(|x| !x.is_finite()) {
+        Some(token) => Err((token as Token, logits[token])),
+        None => Ok(()),
+    }
+}
+
 #[derive(Default)]
 struct Sums {
     divergences: Vec<f64>,
@@ -132,6 +126,7 @@ struct Sums {
 }
 
 impl Sums {
+    /// Add a position; all logits are finite.
     fn add(&mut self, a: &[f32], b: &[f32], next: Token) {
         let norms = [a, b].map(log_sum_exp);
         let log = |x: f32, norm: f64| f64::from(x) - norm;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Entry;
+use crate::error::Error;
 use crate::exec::{Tap, Values};
 use crate::graph::{Graph, NodeName, Op};
 use crate::weights::{MatrixId, Weights};
@@ -10,7 +11,7 @@ use crate::weights::{MatrixId, Weights};
 /// Sums for every matrix that reads values, filled while a graph runs.
 pub(super) struct Collector {
     entries: Vec<Entry>,
-    /// Entries by the name of the value that their matrices read.
+    /// Entries by the name of the value that their matrices read: one for each number of columns that it is read in.
     values: HashMap<NodeName, Vec<usize>>,
     /// By the name of the node of routed experts: the entry of gate and up, and that of down.
     experts: HashMap<NodeName, (usize, usize)>,
@@ -28,14 +29,13 @@ impl Collector {
                 Op::Linear { .. } | Op::Linears { .. } | Op::GroupedLinear { .. } => {
                     let value = &graph.values()[node.inputs[0].0 as usize].name;
                     for matrix in node.op.matrices() {
-                        // Groups of a row go to different rows of the matrix and to the same columns.
-                        let entry = this.entry(weights, &[matrix]);
-                        this.values.entry(value.clone()).or_default().push(entry);
+                        this.reads(weights, matrix, value);
                     }
                 }
                 Op::Experts { gate, up, down, .. } => {
                     let outer = this.entry(weights, &[*gate, *up]);
                     let inner = this.entry(weights, &[*down]);
+                    this.entries[inner].inner = true;
                     this.experts.insert(node.name.clone(), (outer, inner));
                 }
                 _ => {}
@@ -50,6 +50,36 @@ impl Collector {
         self.entries.into_iter().filter(read).collect()
     }
 
+    /// Whether all sums are numbers after `tokens` tokens.
+    pub(super) fn check(&self, tokens: usize) -> Result<(), Error> {
+        self.entries.iter().try_for_each(|entry| {
+            let Some(at) = entry.sums.iter().position(|sum| !sum.is_finite()) else {
+                return Ok(());
+            };
+            Err(Error::Importance {
+                tensor: entry.tensors[0].clone(),
+                expert: (entry.counts.len() > 1).then_some(at / entry.cols),
+                column: at % entry.cols,
+                value: entry.sums[at],
+                tokens,
+            })
+        })
+    }
+
+    /// `matrix` reads `value`: with the others that read it by as many columns. Groups of a row go to different rows of a
+    /// matrix and to the same columns.
+    fn reads(&mut self, weights: &Weights, matrix: MatrixId, value: &NodeName) {
+        let info = weights.info(matrix);
+        let known = self.values.get(value).into_iter().flatten();
+        let same = |&&entry: &&usize| self.entries[entry].cols == info.cols;
+        if let Some(&entry) = known.clone().find(same) {
+            self.entries[entry].tensors.push(info.name.clone());
+            return;
+        }
+        let entry = self.entry(weights, &[matrix]);
+        self.values.entry(value.clone()).or_default().push(entry);
+    }
+
     fn entry(&mut self, weights: &Weights, matrices: &[MatrixId]) -> usize {
         let info = weights.info(matrices[0]);
         self.entries.push(Entry {
@@ -60,6 +90,7 @@ impl Collector {
             cols: info.cols,
             sums: vec![0.0; info.slices * info.cols],
             counts: vec![0; info.slices],
+            inner: false,
         });
         self.entries.len() - 1
     }

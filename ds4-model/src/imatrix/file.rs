@@ -1,7 +1,8 @@
 //! Importance files, as [`ds4_quant::Imatrix`] and llama.cpp read them.
 //!
-//! The GGUF has sums and counts. The older file has the mean of the squares of every expert under a count of one, as
-//! antirez/ds4 writes it; an expert that saw no token has ones.
+//! The GGUF has sums and counts, and beside llama.cpp's keys `imatrix.token_count`, the tokens that were read. The older
+//! file has the mean of the squares of every expert under a count of one, as antirez/ds4 writes it; an expert that saw
+//! no token has ones.
 //! Sources: ggml-org/llama.cpp:tools/imatrix/imatrix.cpp; antirez/ds4:ds4.c (imatrix).
 
 use std::io::{self, Write};
@@ -21,6 +22,8 @@ impl Collected {
         metadata.set("imatrix.datasets", vec![dataset]);
         metadata.set("imatrix.chunk_count", clamped(self.chunks));
         metadata.set("imatrix.chunk_size", clamped(self.chunk));
+        // Not known to others: the last piece may be short, and the text may not have been read to its end.
+        metadata.set("imatrix.token_count", self.tokens as u64);
         let mut plan = Plan::new(metadata)?;
         for (name, entry) in self.matrices() {
             let experts = entry.counts.len() as u64;

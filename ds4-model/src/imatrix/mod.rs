@@ -1,8 +1,9 @@
 //! Importance of columns, measured: how large the numbers are that each column of a matrix meets when the model reads a text.
 //!
-//! A tap on the CPU executor sees what every matrix reads and adds up its squares by column; for routed experts, expert by
-//! expert with the number of tokens that reached each. The embedding reads nothing; the output matrix is left out
-//! unless asked for, because logits of every token are dear and its types need no importance.
+//! A tap on the CPU executor sees what every matrix reads and adds up its squares by column, once for all matrices that read
+//! the same; for routed experts, expert by expert with the number of tokens that reached each. The embedding reads
+//! nothing; the output matrix is left out unless asked for, because logits of every token are dear and its types
+//! need no importance.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -29,41 +30,25 @@ use std::ops::ControlFlow;
 
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::exec::Token;
+use crate::reading::Reading;
 use crate::session::Logits;
-use crate::tokenizer::Special;
 
 use collect::Collector;
 
-/// How a text is read.
-#[derive(Clone, Debug)]
+/// What is measured, and on what.
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CollectOptions {
-    /// Tokens of a piece; each piece is read from an empty timeline.
-    pub chunk: usize,
-    /// Most pieces; `None` reads the whole text.
-    pub chunks: Option<usize>,
-    /// Whether the output matrix is measured too.
+    /// How the text is read.
+    pub reading: Reading,
+    /// Whether the output matrix is measured too; by default it is not.
     pub output: bool,
-    /// Whether control tokens that the text spells out are control tokens.
-    pub special: Special,
-}
-
-impl Default for CollectOptions {
-    fn default() -> Self {
-        Self {
-            chunk: 512,
-            chunks: None,
-            output: false,
-            special: Special::None,
-        }
-    }
 }
 
 /// Sums of squares for the matrices that read one value.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Names of the matrices: gate and up experts read the same rows.
+    /// Names of the matrices: gate and up experts read the same rows, and so do the matrices behind a norm.
     pub tensors: Vec<Box<str>>,
     /// Columns of each.
     pub cols: usize,
@@ -71,12 +56,14 @@ pub struct Entry {
     pub sums: Vec<f32>,
     /// Rows that each expert read, `[experts]`.
     pub counts: Vec<u64>,
+    /// Whether these are the rows inside routed experts: as many as the experts read, in the entry before.
+    inner: bool,
 }
 
-/// Experts that no token of the text was sent to.
+/// Experts of a layer that no token of the text was sent to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreached {
-    /// The first of their tensors.
+    /// The first of the layer's tensors with experts.
     pub tensor: Box<str>,
     /// Their numbers.
     pub experts: Vec<usize>,
@@ -89,7 +76,7 @@ impl std::fmt::Display for Unreached {
         let (few, of) = (self.experts.len(), self.of);
         write!(
             f,
-            "{few} of {of} experts of `{}` saw no token: {:?}",
+            "{few} of {of} experts of the layer of `{}` saw no token: {:?}",
             self.tensor, self.experts
         )
     }
@@ -102,56 +89,50 @@ pub struct Collected {
     chunk: usize,
     chunks: usize,
     tokens: usize,
+    total: usize,
 }
 
 impl Collected {
-    /// Let `engine` read `text`. `progress(done, total)` hears of tokens after every piece and may stop the work.
+    /// Let `engine` read `text`. `progress(done, total)` hears of tokens after every piece and may stop the work: the result
+    /// is of the pieces that were read, see [`Self::is_complete`].
     ///
     /// # Errors
-    /// [`Error::Option`] for a piece of no tokens or a text of none, [`Error::Context`] for a piece that is longer than
-    /// the context, [`Error::Stopped`], [`Error::Exec`].
+    /// [`Error::Option`] and [`Error::Text`] for pieces or a text below [`Reading::LEAST`], [`Error::Context`] for a piece
+    /// that is longer than the context; [`Error::Importance`] after the first piece that leaves a sum which is no number;
+    /// [`Error::Exec`].
     pub fn over(
         engine: &Engine,
         text: &str,
         options: &CollectOptions,
         mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Self, Error> {
-        let positive = |option, found, expected| match found {
-            0 => Err(Error::Option {
-                option,
-                found,
-                expected,
-            }),
-            _ => Ok(()),
-        };
-        positive("chunk", options.chunk, "at least 1 token")?;
-        let tokens = engine.tokenizer().encode(text, options.special);
-        let pieces: Vec<&[Token]> = tokens
-            .chunks(options.chunk)
-            .take(options.chunks.unwrap_or(usize::MAX))
-            .collect();
+        let reading = &options.reading;
+        let tokens = engine.tokenizer().encode(text, reading.special);
+        let pieces = reading.pieces(&tokens)?;
         let total = pieces.iter().map(|piece| piece.len()).sum();
-        positive("text", total, "at least 1 token")?;
         let want = if options.output {
             Logits::All
         } else {
             Logits::None
         };
         let mut collector = Collector::new(engine.graph(), engine.weights());
-        let mut done = 0;
-        for piece in &pieces {
+        let (mut done, mut chunks) = (0, 0);
+        for piece in pieces {
             let mut session = engine.session()?;
             session.run(piece, want, &mut collector, &mut |_| {})?;
             done += piece.len();
-            if progress(done, total).is_break() && done < total {
-                return Err(Error::Stopped { done, total });
+            chunks += 1;
+            collector.check(done)?;
+            if progress(done, total).is_break() {
+                break;
             }
         }
         Ok(Self {
             entries: collector.finish(),
-            chunk: options.chunk,
-            chunks: pieces.len(),
-            tokens: total,
+            chunk: reading.chunk,
+            chunks,
+            tokens: done,
+            total,
         })
     }
 
@@ -165,8 +146,18 @@ impl Collected {
         self.tokens
     }
 
-    /// Experts without a measurement, which count as equally important in all columns: a longer or more varied text
-    /// reaches more.
+    /// Tokens that were to be read.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Whether the caller let all of them be read.
+    pub fn is_complete(&self) -> bool {
+        self.tokens == self.total
+    }
+
+    /// Experts without a measurement, once a layer; they count as equally important in all columns. A longer or more
+    /// varied text reaches more.
     pub fn unreached(&self) -> Vec<Unreached> {
         let unreached = |entry: &Entry| {
             let none = |(expert, &count): (usize, &u64)| (count == 0).then_some(expert);
@@ -177,6 +168,7 @@ impl Collected {
                 of: entry.counts.len(),
             })
         };
-        self.entries.iter().filter_map(unreached).collect()
+        let outer = self.entries.iter().filter(|entry| !entry.inner);
+        outer.filter_map(unreached).collect()
     }
 }

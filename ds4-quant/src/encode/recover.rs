@@ -12,9 +12,13 @@ use crate::search::grid::Grid;
 /// Largest odd number that a group's scale is of `d`.
 const LARGEST: f32 = 31.0;
 
-/// How far a weight may be from its level: it and the largest, from which the unit is guessed, carry half a unit in
-/// the last place of a half float each; so does the half float that the scale of the block is.
+/// How far a weight may be from its level, as a share of it. A half float has 11 bits, so rounding to one is off by at
+/// most u / (1 + u) of the number, u = 2⁻¹¹. Each comparison has at most two such: a weight against a level made from
+/// another weight, the largest of its group; a weight against a level made from the scale of the block; the unit that
+/// weights show against a multiple of that scale. At worst they point away from each other: 1 + u / (1 + u) against
+/// 1 − u / (1 + u) differ by 2·u of the latter.
 const ROUNDING: f32 = 1.0 / 1024.0;
+const _: () = assert!(ROUNDING == 2.0 / (1 << 11) as f32);
 
 fn near(x: f32, level: f32) -> bool {
     (x - level).abs() <= level * ROUNDING

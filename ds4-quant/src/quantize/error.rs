@@ -16,8 +16,9 @@ pub enum QuantizeError {
     Gguf(#[from] ds4_gguf::Error),
 
     /// The importance file does not fit the model.
-    #[error("the importance of tensor `{tensor}` does not fit it")]
+    #[error("{file} does not fit tensor `{tensor}`")]
     Importance {
+        file: Box<str>,
         tensor: Box<str>,
         source: ImatrixError,
     },

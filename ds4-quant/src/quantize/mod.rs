@@ -96,16 +96,9 @@ pub struct Changed {
 
 impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, error) = (&self.name, &self.error);
         let (from, to) = (self.from.to_string(), self.to.to_string());
-        write!(
-            f,
-            "{:<36} {from:>18} → {to:<18} rmse {:.3e}  relative {:.4}  cosine {:.5}  max {:.3e}",
-            self.name,
-            self.error.rmse(),
-            self.error.relative_rmse(),
-            self.error.cosine(),
-            self.error.max_error()
-        )
+        write!(f, "{name:<36} {from:>18} → {to:<18} {error}")
     }
 }
 
@@ -244,7 +237,8 @@ impl<'a> Quantize<'a> {
         })
     }
 
-    /// Write the result to `path` by way of a partial file: see [`NewFile`].
+    /// Write the result to `path` by way of a partial file: see [`NewFile`]. When `on` stops the work, or anything fails,
+    /// the partial file is removed: half a model serves nobody, and a new start gives the same bytes.
     ///
     /// # Errors
     /// As [`Self::run`]; [`QuantizeError::Gguf`] when the file cannot be made. `path` is as it was then.
@@ -256,7 +250,6 @@ impl<'a> Quantize<'a> {
         overwrite: bool,
         on: impl FnMut(Progress<'_>) -> ControlFlow<()>,
     ) -> Result<Report, QuantizeError> {
-        self.check_importance()?;
         let file = NewFile::create(path, overwrite)?;
         let (file, report) = self
             .run(pool, nonfinite, file, on)
@@ -420,8 +413,12 @@ pub(crate) fn vectors<'a>(
     if info.ty == to {
         return Ok(Vec::new());
     }
-    let matrix = given.map(|given| given.matrix);
-    importance(matrix, &info.name, shape(info)?).map_err(|source| QuantizeError::Importance {
+    let Some(given) = given else {
+        return Ok(Vec::new());
+    };
+    let all = importance(given.matrix, &info.name, shape(info)?);
+    all.map_err(|source| QuantizeError::Importance {
+        file: given.file.into(),
         tensor: info.name.clone(),
         source,
     })

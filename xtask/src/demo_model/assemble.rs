@@ -4,6 +4,10 @@
 //! `experts_blocks.safetensors` has the experts as the blocks that they were trained on, `[experts, rows, bytes]`, each under
 //! the name of its tensor and `.iq2_xxs` or `.q2_k`. The checkpoint has the weights that the blocks stand for, rounded
 //! to half precision.
+//!
+//! Safetensors are read and written here once more, because `ds4_model::convert` has a reader alone, and to itself: it hands
+//! out a GGUF's tensors in rows, of files that fit no memory and that nobody vouches for. These parts are small, our
+//! own, and read whole.
 
 use std::fs;
 use std::path::Path;
