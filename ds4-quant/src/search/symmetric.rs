@@ -65,55 +65,66 @@ pub(crate) fn fit<L: Lanes, const N: usize>(
     }
 }
 
-/// Up to five rounds of moving one code at a time, weights `x²`: scale and codes `l + n`.
+/// Up to five rounds of moving one code at a time, weights `x²`: scale and codes `l + n` of `K` times eight groups.
 ///
-/// A silent group has scale 0 and codes 0.
+/// A silent group has scale 0 and codes 0. What a code becomes depends on the one before it, through a division: the
+/// tiles go side by side so that something is done while one waits.
 #[inline(always)]
-pub(crate) fn refine<L: Lanes, const N: usize>(
+pub(crate) fn refine<L: Lanes, const N: usize, const K: usize>(
     lanes: L,
     n: f32,
-    x: &Tile<L, N>,
-) -> (L::F, Tile<L, N>) {
+    x: &[Tile<L, N>; K],
+) -> [(L::F, Tile<L, N>); K] {
     let zero = lanes.splat(0.0);
     let (low, high) = (lanes.splat(-n), lanes.splat(n - 1.0));
-    let (largest, extreme) = extremes(lanes, x);
-    let inverse = lanes.splat(-n) / extreme;
-    let mut codes = [zero; N];
-    let (mut sum_lx, mut sum_l2) = (zero, zero);
-    for i in 0..N {
-        let l = nearest_in(inverse * x[i], low, high);
-        let w = x[i] * x[i];
-        codes[i] = l;
-        sum_lx = sum_lx + w * x[i] * l;
-        sum_l2 = sum_l2 + w * l * l;
+    let mut codes = [[zero; N]; K];
+    let mut silent = [lanes.splat(0.0).lt(zero); K];
+    let (mut sum_lx, mut sum_l2) = ([zero; K], [zero; K]);
+    for k in 0..K {
+        let (largest, extreme) = extremes(lanes, &x[k]);
+        silent[k] = largest.lt(lanes.splat(SILENT));
+        let inverse = lanes.splat(-n) / extreme;
+        for i in 0..N {
+            let l = nearest_in(inverse * x[k][i], low, high);
+            let w = x[k][i] * x[k][i];
+            codes[k][i] = l;
+            sum_lx[k] = sum_lx[k] + w * x[k][i] * l;
+            sum_l2[k] = sum_l2[k] + w * l * l;
+        }
     }
     for _ in 0..5 {
-        let mut moved = false;
+        let mut moved = [false; K];
         for i in 0..N {
-            let (l, w) = (codes[i], x[i] * x[i]);
-            let rest_lx = sum_lx - w * x[i] * l;
-            let rest_l2 = sum_l2 - w * l * l;
-            let to = nearest_in(x[i] * rest_l2 / rest_lx, low, high);
-            let try_lx = rest_lx + w * x[i] * to;
-            let try_l2 = rest_l2 + w * to * to;
-            let differs = to.lt(l) | to.gt(l);
-            let better = rest_lx.gt(zero)
-                & differs
-                & try_l2.gt(zero)
-                & (try_lx * try_lx * sum_l2).gt(sum_lx * sum_lx * try_l2);
-            codes[i] = l.replace(better, to);
-            sum_lx = sum_lx.replace(better, try_lx);
-            sum_l2 = sum_l2.replace(better, try_l2);
-            moved |= better.any();
+            for k in 0..K {
+                let (x, l) = (x[k][i], codes[k][i]);
+                let w = x * x;
+                let rest_lx = sum_lx[k] - w * x * l;
+                let rest_l2 = sum_l2[k] - w * l * l;
+                let to = nearest_in(x * rest_l2 / rest_lx, low, high);
+                let try_lx = rest_lx + w * x * to;
+                let try_l2 = rest_l2 + w * to * to;
+                let differs = to.lt(l) | to.gt(l);
+                let better = rest_lx.gt(zero)
+                    & differs
+                    & try_l2.gt(zero)
+                    & (try_lx * try_lx * sum_l2[k]).gt(sum_lx[k] * sum_lx[k] * try_l2);
+                codes[k][i] = l.replace(better, to);
+                sum_lx[k] = sum_lx[k].replace(better, try_lx);
+                sum_l2[k] = sum_l2[k].replace(better, try_l2);
+                moved[k] |= better.any();
+            }
         }
-        if !moved {
+        if !moved.contains(&true) {
             break;
         }
     }
-    let silent = largest.lt(lanes.splat(SILENT));
-    for l in &mut codes {
-        *l = (*l + lanes.splat(n)).replace(silent, zero);
+    let mut out = [(zero, [zero; N]); K];
+    for k in 0..K {
+        for l in &mut codes[k] {
+            *l = (*l + lanes.splat(n)).replace(silent[k], zero);
+        }
+        let scale = zero.replace(sum_l2[k].gt(zero), sum_lx[k] / sum_l2[k]);
+        out[k] = (scale.replace(silent[k], zero), codes[k]);
     }
-    let scale = zero.replace(sum_l2.gt(zero), sum_lx / sum_l2);
-    (scale.replace(silent, zero), codes)
+    out
 }
