@@ -9,7 +9,7 @@ use half::f16;
 use super::Encoder;
 use super::q2_k::pack_two_bits;
 use super::two_level::BLOCK;
-use crate::search::{self, energies, nearest_in, symmetric, tile, untile};
+use crate::search::{energies, nearest_in, symmetric, tile, untile};
 use crate::simd::lanes::{Float, LANES, Lanes};
 
 const GROUP: usize = 16;
@@ -19,8 +19,6 @@ const BYTES: usize = 110;
 const N: f32 = 4.0;
 /// Scales are −TOP..TOP−1.
 const TOP: f32 = 32.0;
-/// Tiles that are refined side by side; those of eight blocks are a multiple.
-const TOGETHER: usize = 4;
 
 pub(crate) struct Q3K;
 
@@ -105,18 +103,11 @@ fn plain<L: Lanes>(
     codes: &mut [u8; LANES * BLOCK],
 ) -> ([f16; LANES], [u8; LANES * GROUPS]) {
     let mut scale = [0.0; LANES * GROUPS];
-    for batch in (0..x.len() / (LANES * GROUP)).step_by(TOGETHER) {
-        let mut tiles = [[lanes.splat(0.0); GROUP]; TOGETHER];
-        for (k, tile) in tiles.iter_mut().enumerate() {
-            let x = x.get((batch + k) * LANES * GROUP..);
-            *tile = search::tile(lanes, x.unwrap_or_default());
-        }
-        let fits = symmetric::refine(lanes, N, &tiles);
-        for (k, (fit, l)) in fits.iter().enumerate() {
-            let group = (batch + k) * LANES;
-            untile(lanes, l, &mut codes[group * GROUP..]);
-            scale[group..][..LANES].copy_from_slice(&fit.to_array());
-        }
+    for batch in 0..x.len() / (LANES * GROUP) {
+        let at = batch * LANES * GROUP;
+        let (fit, l) = symmetric::refine(lanes, N, &tile::<L, GROUP>(lanes, &x[at..]));
+        untile(lanes, &l, &mut codes[at..]);
+        scale[batch * LANES..][..LANES].copy_from_slice(&fit.to_array());
     }
     let (mut d, mut out) = ([f16::ZERO; LANES], [0; LANES * GROUPS]);
     for (b, (scale, out)) in scale

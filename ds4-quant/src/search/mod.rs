@@ -169,3 +169,42 @@ pub(crate) fn extreme_values<L: Lanes, const N: usize>(lanes: L, x: &[f32]) -> L
     }
     lanes.load(&value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+    use crate::simd::lanes::{Work, run};
+
+    struct ExtremeValues<'a>(&'a [f32]);
+
+    impl Work for ExtremeValues<'_> {
+        type Out = [[f32; LANES]; 2];
+
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) -> Self::Out {
+            [
+                extreme_values::<L, 16>(lanes, self.0),
+                extremes(lanes, &tile::<L, 16>(lanes, self.0)).1,
+            ]
+            .map(Float::to_array)
+        }
+    }
+
+    #[test]
+    fn the_first_of_two_opposite_extremes_counts_and_groups_may_be_missing() {
+        let mut x = [0.25; 7 * 16];
+        (x[3], x[9]) = (-1.0, 1.0);
+        (x[16 + 3], x[16 + 9]) = (1.0, -1.0);
+        x[2 * 16 + 15] = -0.5;
+        x[3 * 16 + 7] = 0.75;
+        x[4 * 16..5 * 16].fill(0.0);
+        x[5 * 16..6 * 16].fill(-0.0);
+        x[6 * 16..].fill(-2.0);
+        let want = [-1.0, 1.0, -0.5, 0.75, 0.0, 0.0, -2.0, 0.0];
+        for isa in [Isa::SCALAR, Isa::best()] {
+            let found = run(isa, ExtremeValues(&x));
+            assert_eq!(found, [want; 2]);
+        }
+    }
+}

@@ -65,66 +65,87 @@ pub(crate) fn fit<L: Lanes, const N: usize>(
     }
 }
 
-/// Up to five rounds of moving one code at a time, weights `x²`: scale and codes `l + n` of `K` times eight groups.
+/// Up to five rounds of moving one code at a time, weights `x²`: scale and codes `l + n`.
 ///
-/// A silent group has scale 0 and codes 0. What a code becomes depends on the one before it, through a division: the
-/// tiles go side by side so that something is done while one waits.
+/// Few codes move. Where none of eight would, that is seen without the division that says where to.
+///
+/// A silent group has scale 0 and codes 0.
 #[inline(always)]
-pub(crate) fn refine<L: Lanes, const N: usize, const K: usize>(
+pub(crate) fn refine<L: Lanes, const N: usize>(
     lanes: L,
     n: f32,
-    x: &[Tile<L, N>; K],
-) -> [(L::F, Tile<L, N>); K] {
+    x: &Tile<L, N>,
+) -> (L::F, Tile<L, N>) {
     let zero = lanes.splat(0.0);
     let (low, high) = (lanes.splat(-n), lanes.splat(n - 1.0));
-    let mut codes = [[zero; N]; K];
-    let mut silent = [lanes.splat(0.0).lt(zero); K];
-    let (mut sum_lx, mut sum_l2) = ([zero; K], [zero; K]);
-    for k in 0..K {
-        let (largest, extreme) = extremes(lanes, &x[k]);
-        silent[k] = largest.lt(lanes.splat(SILENT));
-        let inverse = lanes.splat(-n) / extreme;
-        for i in 0..N {
-            let l = nearest_in(inverse * x[k][i], low, high);
-            let w = x[k][i] * x[k][i];
-            codes[k][i] = l;
-            sum_lx[k] = sum_lx[k] + w * x[k][i] * l;
-            sum_l2[k] = sum_l2[k] + w * l * l;
-        }
+    let (largest, extreme) = extremes(lanes, x);
+    let inverse = lanes.splat(-n) / extreme;
+    let mut codes = [zero; N];
+    let (mut wxl, mut wl2) = ([zero; N], [zero; N]);
+    let mut stays = [(zero, zero); N];
+    let (mut sum_lx, mut sum_l2) = (zero, zero);
+    for i in 0..N {
+        let l = nearest_in(inverse * x[i], low, high);
+        let w = x[i] * x[i];
+        codes[i] = l;
+        wxl[i] = w * x[i] * l;
+        wl2[i] = w * l * l;
+        stays[i] = rounds_to(lanes, l, low, high);
+        sum_lx = sum_lx + wxl[i];
+        sum_l2 = sum_l2 + wl2[i];
     }
     for _ in 0..5 {
-        let mut moved = [false; K];
+        let mut moved = false;
         for i in 0..N {
-            for k in 0..K {
-                let (x, l) = (x[k][i], codes[k][i]);
-                let w = x * x;
-                let rest_lx = sum_lx[k] - w * x * l;
-                let rest_l2 = sum_l2[k] - w * l * l;
-                let to = nearest_in(x * rest_l2 / rest_lx, low, high);
-                let try_lx = rest_lx + w * x * to;
-                let try_l2 = rest_l2 + w * to * to;
-                let differs = to.lt(l) | to.gt(l);
-                let better = rest_lx.gt(zero)
-                    & differs
-                    & try_l2.gt(zero)
-                    & (try_lx * try_lx * sum_l2[k]).gt(sum_lx[k] * sum_lx[k] * try_l2);
-                codes[k][i] = l.replace(better, to);
-                sum_lx[k] = sum_lx[k].replace(better, try_lx);
-                sum_l2[k] = sum_l2[k].replace(better, try_l2);
-                moved[k] |= better.any();
+            let rest_lx = sum_lx - wxl[i];
+            let rest_l2 = sum_l2 - wl2[i];
+            let dividend = x[i] * rest_l2;
+            let (from, until) = stays[i];
+            let may_move = rest_lx.gt(zero)
+                & ((from * rest_lx).ge(dividend)
+                    | dividend.ge(until * rest_lx)
+                    | lanes.splat(INEXACT).ge(rest_lx));
+            if !may_move.any() {
+                continue;
             }
+            let (l, w) = (codes[i], x[i] * x[i]);
+            let to = nearest_in(dividend / rest_lx, low, high);
+            let (to_lx, to_l2) = (w * x[i] * to, w * to * to);
+            let try_lx = rest_lx + to_lx;
+            let try_l2 = rest_l2 + to_l2;
+            let differs = to.lt(l) | to.gt(l);
+            let better = rest_lx.gt(zero)
+                & differs
+                & try_l2.gt(zero)
+                & (try_lx * try_lx * sum_l2).gt(sum_lx * sum_lx * try_l2);
+            codes[i] = l.replace(better, to);
+            wxl[i] = wxl[i].replace(better, to_lx);
+            wl2[i] = wl2[i].replace(better, to_l2);
+            stays[i] = rounds_to(lanes, codes[i], low, high);
+            sum_lx = sum_lx.replace(better, try_lx);
+            sum_l2 = sum_l2.replace(better, try_l2);
+            moved |= better.any();
         }
-        if !moved.contains(&true) {
+        if !moved {
             break;
         }
     }
-    let mut out = [(zero, [zero; N]); K];
-    for k in 0..K {
-        for l in &mut codes[k] {
-            *l = (*l + lanes.splat(n)).replace(silent[k], zero);
-        }
-        let scale = zero.replace(sum_l2[k].gt(zero), sum_lx[k] / sum_l2[k]);
-        out[k] = (scale.replace(silent[k], zero), codes[k]);
+    let silent = largest.lt(lanes.splat(SILENT));
+    for l in &mut codes {
+        *l = (*l + lanes.splat(n)).replace(silent, zero);
     }
-    out
+    let scale = zero.replace(sum_l2.gt(zero), sum_lx / sum_l2);
+    (scale.replace(silent, zero), codes)
+}
+
+/// Below this a product may lose bits to the smallest exponent.
+const INEXACT: f32 = 1e-30;
+
+/// Between these every number rounds to `l` within `low` and `high`, even one that is off by the rounding of a product
+/// and a quotient.
+#[inline(always)]
+fn rounds_to<L: Lanes>(lanes: L, l: L::F, low: L::F, high: L::F) -> (L::F, L::F) {
+    let (most, inf) = (lanes.splat(0.499), lanes.splat(f32::INFINITY));
+    let from = (l - most).replace(low.ge(l), lanes.splat(f32::NEG_INFINITY));
+    (from, (l + most).replace(l.ge(high), inf))
 }

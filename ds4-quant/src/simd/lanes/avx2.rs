@@ -252,6 +252,13 @@ impl Float for F {
     }
 
     #[inline(always)]
+    fn ceil(self) -> Self {
+        Self(avx2!(_mm256_round_ps::<
+            { _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC },
+        >(self.0)))
+    }
+
+    #[inline(always)]
     fn lt(self, b: Self) -> M {
         M(avx2!(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0)))
     }

@@ -76,6 +76,8 @@ pub(crate) trait Float:
     fn trunc(self) -> Self;
     /// Towards minus infinity.
     fn floor(self) -> Self;
+    /// Towards plus infinity.
+    fn ceil(self) -> Self;
     /// `a < b`; false where either is not a number, as are the other comparisons.
     fn lt(self, b: Self) -> Self::Mask;
     /// `a > b`
@@ -197,6 +199,7 @@ mod tests {
                 a.lookup8(pick),
                 a.round().to_int().to_float(),
                 pick.shl(23).as_float_bits(),
+                a.ceil(),
                 lanes.splat(0.1),
             ];
             let mut out: Vec<_> = floats
@@ -281,11 +284,7 @@ mod tests {
             "min takes the second where unordered"
         );
         let last = rows.len() - 1;
-        assert_eq!(
-            rows[last],
-            [0, 0, 255, 255, 7, 0, 127, 0],
-            "bytes saturate"
-        );
+        assert_eq!(rows[last], [0, 0, 255, 255, 7, 0, 127, 0], "bytes saturate");
         assert_eq!(rows[last - 7], [0, 1, 127, 128, 255, 255, 0, 0]);
         let signed = [0, 1, 127, 127, 127, 127, u32::MAX, -128i32 as u32];
         assert_eq!(rows[last - 3], signed);

@@ -163,6 +163,11 @@ impl Float for F {
     }
 
     #[inline(always)]
+    fn ceil(self) -> Self {
+        self.map(f32::ceil)
+    }
+
+    #[inline(always)]
     fn lt(self, b: Self) -> M {
         self.compare(b, |a, b| a < b)
     }
