@@ -47,26 +47,18 @@ pub(crate) fn invalid_ue4m3(bytes: &[u8]) -> Option<u8> {
 }
 
 /// The scale byte in 1..=0x7e whose value is nearest to `x`, the lower one at a midpoint; 0 where `x` is not positive.
+#[inline]
 pub(crate) fn nearest_ue4m3(x: f32) -> u8 {
     if x <= 0.0 || x.is_nan() {
         return 0;
     }
-    // The first byte in 1..=0x7e that is at least x, or the last.
-    let (mut at_least, mut end) = (1, 0x7e);
-    while at_least < end {
-        let middle = (at_least + end) / 2;
-        if ue4m3(middle) < x {
-            at_least = middle + 1
-        } else {
-            end = middle
-        }
+    // Steps are 2⁻¹⁰ below 2⁻⁷, and an eighth of the power of two above.
+    if x < 2f32.powi(-7) {
+        return (x * 1024.0 - 0.5).ceil().max(1.0) as u8;
     }
-    let below = if at_least > 1 { at_least - 1 } else { 1 };
-    if x - ue4m3(below) <= ue4m3(at_least) - x {
-        below
-    } else {
-        at_least
-    }
+    // Half a step is bit 19; what carries out of the mantissa raises the exponent.
+    let rounded = (x.to_bits() + (1 << 19) - 1) >> 20;
+    (rounded - (119 << 3)).min(0x7e) as u8
 }
 
 /// `q` with the signs of one sign byte: bit j negates element j.
@@ -135,6 +127,7 @@ mod tests {
             assert_eq!(nearest_ue4m3(here), byte);
             assert_eq!(nearest_ue4m3((here + next) / 2.0), byte);
             assert_eq!(nearest_ue4m3(((here + next) / 2.0).next_up()), byte + 1);
+            assert_eq!(nearest_ue4m3(((here + next) / 2.0).next_down()), byte);
         }
     }
 

@@ -235,6 +235,26 @@ impl<E: Encoder> Work for Row<'_, E> {
     }
 }
 
+/// The highest bit pattern of some numbers under a mask. Without the sign bit, patterns order like magnitudes, and those
+/// of infinities and NaN come after all others.
+struct Highest<'a> {
+    of: &'a [f32],
+    mask: u32,
+}
+
+impl Work for Highest<'_> {
+    type Out = u32;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _lanes: L) -> u32 {
+        let mut highest = 0;
+        for x in self.of {
+            highest = highest.max(x.to_bits() & self.mask);
+        }
+        highest
+    }
+}
+
 /// Check, encode, check again.
 fn checked<E: Encoder>(
     isa: Isa,
@@ -266,22 +286,35 @@ fn checked<E: Encoder>(
                 want: row.len(),
             });
         }
-        finite("importance of column", a)?;
-        if let Some(column) = a.iter().position(|&a| a < 0.0) {
-            return Err(Error::NegativeImportance {
-                column,
-                value: a[column],
-            });
+        // Of all bit patterns those of negative numbers are the highest, −0 among them.
+        let patterns = Highest {
+            of: a,
+            mask: u32::MAX,
+        };
+        if lanes::run(isa, patterns) >= f32::INFINITY.to_bits() {
+            finite("importance of column", a)?;
+            if let Some(column) = a.iter().position(|&a| a < 0.0) {
+                return Err(Error::NegativeImportance {
+                    column,
+                    value: a[column],
+                });
+            }
         }
     } else if E::DEMANDS_IMPORTANCE {
         return Err(Error::MissingImportance { ty: E::TY });
     }
-    finite(WEIGHT, row)?;
-    if let Some(index) = row.iter().position(|x| x.abs() > E::LARGEST) {
-        return Err(Error::OutOfRange {
-            ty: E::TY,
-            block: index / len,
-        });
+    let patterns = Highest {
+        of: row,
+        mask: u32::MAX >> 1,
+    };
+    if lanes::run(isa, patterns) > E::LARGEST.to_bits() {
+        finite(WEIGHT, row)?;
+        if let Some(index) = row.iter().position(|x| x.abs() > E::LARGEST) {
+            return Err(Error::OutOfRange {
+                ty: E::TY,
+                block: index / len,
+            });
+        }
     }
     lanes::run(
         isa,

@@ -3,10 +3,10 @@
 use ds4_gguf::TensorType;
 
 use super::Encoder;
-use super::mxfp4::e2m1;
-use super::q8_0::largest_magnitude;
+use super::mxfp4::E2m1;
 use crate::codebook::ue4m3;
-use crate::simd::lanes::{Float, Lanes};
+use crate::search::magnitudes;
+use crate::simd::lanes::{Float, Int, LANES, Lanes};
 
 const GROUP: usize = 16;
 const BLOCK: usize = 64;
@@ -23,33 +23,32 @@ impl Encoder for Nvfp4 {
     /// ```
     #[inline(always)]
     fn row<L: Lanes>(lanes: L, row: &[f32], _importance: Option<&[f32]>, blocks: &mut [u8]) {
-        for (x, block) in row
-            .as_chunks::<BLOCK>()
-            .0
-            .iter()
-            .zip(blocks.as_chunks_mut::<BYTES>().0)
-        {
-            let (scales, codes) = block.split_at_mut(4);
-            let groups = x
-                .as_chunks::<GROUP>()
+        let chunks = row
+            .chunks(LANES * GROUP)
+            .zip(blocks.chunks_mut(LANES * GROUP / BLOCK * BYTES));
+        for (x, blocks) in chunks {
+            let wanted = (magnitudes::<L, GROUP>(lanes, x) / lanes.splat(6.0)).to_array();
+            let out = x
+                .as_chunks::<BLOCK>()
                 .0
                 .iter()
-                .zip(codes.as_chunks_mut::<8>().0);
-            for ((x, bytes), scale) in groups.zip(scales) {
-                *scale = scale_byte(largest_magnitude(lanes, x) / 6.0);
-                let unit = ue4m3(*scale);
-                if unit == 0.0 {
-                    bytes.fill(0);
-                    continue;
+                .zip(blocks.as_chunks_mut::<BYTES>().0);
+            for ((x, block), wanted) in out.zip(wanted.as_chunks::<4>().0) {
+                let x = x.as_chunks().0;
+                let mut codes = [lanes.splat_int(0); 4];
+                for (g, codes) in codes.iter_mut().enumerate() {
+                    block[g] = scale_byte(wanted[g]);
+                    let unit = match ue4m3(block[g]) {
+                        // All codes are 0.
+                        0.0 => f32::INFINITY,
+                        unit => unit,
+                    };
+                    let levels = E2m1::new(lanes, unit);
+                    let low = levels.codes(lanes.load(&x[2 * g]));
+                    let high = levels.codes(lanes.load(&x[2 * g + 1]));
+                    *codes = low | high.shl(4);
                 }
-                let [low, high] = x.as_chunks().0 else {
-                    unreachable!("16 is two times 8")
-                };
-                let low = e2m1(lanes, lanes.load(low), lanes.splat(unit)).to_bytes();
-                let high = e2m1(lanes, lanes.load(high), lanes.splat(unit)).to_bytes();
-                for (j, byte) in bytes.iter_mut().enumerate() {
-                    *byte = low[j] | high[j] << 4;
-                }
+                block[4..].copy_from_slice(&lanes.bytes(codes));
             }
         }
     }

@@ -3,10 +3,9 @@
 //! Without importance the extreme weight becomes −8; with it nineteen scales around that are tried.
 
 use ds4_gguf::TensorType;
-use half::f16;
 
 use super::Encoder;
-use crate::search::{extremes, nearest_in, symmetric, tile, untile};
+use crate::search::{extreme_values, nearest_in, symmetric, tile, untile};
 use crate::simd::lanes::{Float, LANES, Lanes};
 
 const BLOCK: usize = 32;
@@ -22,51 +21,72 @@ impl Encoder for Q4_0 {
 
     #[inline(always)]
     fn row<L: Lanes>(lanes: L, row: &[f32], importance: Option<&[f32]>, blocks: &mut [u8]) {
-        let mean = row.iter().fold(0.0, |sum, x| sum + x * x) / row.len() as f32;
-        let zero = lanes.splat(0.0);
+        let mean = match importance {
+            Some(_) => row.iter().fold(0.0, |sum, x| sum + x * x) / row.len() as f32,
+            None => 0.0,
+        };
         let chunks = row
             .chunks(LANES * BLOCK)
             .zip(blocks.chunks_mut(LANES * BYTES));
         for (i, (x, blocks)) in chunks.enumerate() {
-            let x = tile::<L, BLOCK>(lanes, x);
-            let mut codes = x;
-            let d = match importance {
-                Some(a) => {
-                    let mut w = tile::<L, BLOCK>(lanes, &a[i * LANES * BLOCK..]);
-                    for i in 0..BLOCK {
-                        w[i] = w[i] * (lanes.splat(mean) + x[i] * x[i]).sqrt();
-                    }
-                    let fit = symmetric::fit(lanes, N, &x, &w);
-                    let silent = fit.inverse.same(zero);
-                    for l in &mut codes {
-                        let q = nearest_in(fit.inverse * *l, lanes.splat(-N), lanes.splat(N - 1.0));
-                        *l = (q + lanes.splat(N)).replace(silent, zero);
-                    }
-                    fit.scale
-                }
-                None => {
-                    let d = extremes(lanes, &x).1 / lanes.splat(-N);
-                    let inverse = (lanes.splat(1.0) / d).replace(d.same(zero), zero);
-                    for l in &mut codes {
-                        *l = (*l * inverse + lanes.splat(N + 0.5))
-                            .trunc()
-                            .min(lanes.splat(15.0));
-                    }
-                    d
-                }
-            };
-            let mut bytes = [0; LANES * BLOCK];
-            untile(lanes, &codes, &mut bytes);
-            let out = bytes
-                .as_chunks::<BLOCK>()
-                .0
-                .iter()
-                .zip(blocks.as_chunks_mut::<BYTES>().0);
-            for ((codes, block), d) in out.zip(d.to_array()) {
-                block[..2].copy_from_slice(&f16::from_f32(d).to_le_bytes());
-                pack_halves(codes, &mut block[2..]);
+            match importance {
+                Some(a) => weighted(lanes, mean, x, &a[i * LANES * BLOCK..], blocks),
+                None => plain(lanes, x, blocks),
             }
         }
+    }
+}
+
+/// Up to eight blocks, with the importance of their columns.
+#[inline(always)]
+fn weighted<L: Lanes>(lanes: L, mean: f32, x: &[f32], a: &[f32], blocks: &mut [u8]) {
+    let zero = lanes.splat(0.0);
+    let x = tile::<L, BLOCK>(lanes, x);
+    let mut w = tile::<L, BLOCK>(lanes, a);
+    for i in 0..BLOCK {
+        w[i] = w[i] * (lanes.splat(mean) + x[i] * x[i]).sqrt();
+    }
+    let fit = symmetric::fit(lanes, N, &x, &w);
+    let silent = fit.inverse.same(zero);
+    let mut codes = x;
+    for l in &mut codes {
+        let q = nearest_in(fit.inverse * *l, lanes.splat(-N), lanes.splat(N - 1.0));
+        *l = (q + lanes.splat(N)).replace(silent, zero);
+    }
+    let mut bytes = [0; LANES * BLOCK];
+    untile(lanes, &codes, &mut bytes);
+    let out = bytes
+        .as_chunks::<BLOCK>()
+        .0
+        .iter()
+        .zip(blocks.as_chunks_mut::<BYTES>().0);
+    for ((codes, block), d) in out.zip(fit.scale.to_halves()) {
+        block[..2].copy_from_slice(&d.to_le_bytes());
+        pack_halves(codes, &mut block[2..]);
+    }
+}
+
+/// Up to eight blocks.
+#[inline(always)]
+fn plain<L: Lanes>(lanes: L, x: &[f32], blocks: &mut [u8]) {
+    let zero = lanes.splat(0.0);
+    let d = extreme_values::<L, BLOCK>(lanes, x) / lanes.splat(-N);
+    let inverse = (lanes.splat(1.0) / d).replace(d.same(zero), zero);
+    let (d, inverse) = (d.to_halves(), inverse.to_array());
+    let out = x
+        .as_chunks::<BLOCK>()
+        .0
+        .iter()
+        .zip(blocks.as_chunks_mut::<BYTES>().0);
+    for (b, (x, block)) in out.enumerate() {
+        let mut codes = [lanes.splat_int(0); BLOCK / LANES];
+        for (codes, x) in codes.iter_mut().zip(x.as_chunks().0) {
+            let x = lanes.load(x) * lanes.splat(inverse[b]);
+            let code = (x + lanes.splat(N + 0.5)).trunc();
+            *codes = code.min(lanes.splat(15.0)).to_int();
+        }
+        block[..2].copy_from_slice(&d[b].to_le_bytes());
+        pack_halves(&lanes.bytes(codes), &mut block[2..]);
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) trait Levels {
     /// The code of everything in a group of scale 0.
     const SILENT_CODE: f32 = 0.0;
 
+    /// Whether the levels of negative numbers are those of their magnitudes, negated. Then `level` is only asked for
+    /// numbers that are not negative, and what it gives may be either zero.
+    const SYMMETRIC: bool = true;
+
     /// The level for `q = x / scale`.
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F;
 
@@ -62,7 +66,13 @@ impl<V: Levels, const G: usize> Encoder for Searched<V, G> {
                 w = tile(lanes, &a[i * LANES * G..]);
                 weigh(lanes, energy, &x, &mut w);
             }
-            let scales = best_scales::<L, V, G>(lanes, &x, &w);
+            let mut sizes = x;
+            if V::SYMMETRIC {
+                for x in &mut sizes {
+                    *x = x.abs();
+                }
+            }
+            let scales = best_scales::<L, V, G>(lanes, &sizes, &w);
             let mut codes = x;
             code_tile::<L, V, G>(lanes, &scales, &mut codes);
             let mut flat = [0; LANES * BLOCK];
@@ -118,12 +128,20 @@ fn code_tile<L: Lanes, V: Levels, const G: usize>(
     let silent = scale.same(lanes.splat(0.0));
     let inverse = lanes.splat(1.0) / scale;
     for x in x {
-        let code = V::code(lanes, V::level(lanes, *x * inverse));
+        let q = *x * inverse;
+        let level = if V::SYMMETRIC {
+            V::level(lanes, q.abs()).copysign(q)
+        } else {
+            V::level(lanes, q)
+        };
+        let code = V::code(lanes, level);
         *x = code.replace(silent, lanes.splat(V::SILENT_CODE));
     }
 }
 
 /// The best scale byte of eight groups; 0 where all weights are 0.
+///
+/// * `x`: weights, or their magnitudes where levels are symmetric: these miss by as much
 #[inline(always)]
 fn best_scales<L: Lanes, V: Levels, const G: usize>(
     lanes: L,
@@ -134,9 +152,13 @@ fn best_scales<L: Lanes, V: Levels, const G: usize>(
     let [low, high] = V::ENDS;
     let (largest, _) = extremes(lanes, x);
     let top = if high > -low { high } else { -low };
-    let first = (largest / lanes.splat(top))
-        .to_array()
-        .map(codebook::nearest_ue4m3);
+    let mut first = [0; LANES];
+    for (byte, scale) in first
+        .iter_mut()
+        .zip((largest / lanes.splat(top)).to_array())
+    {
+        *byte = u32::from(codebook::nearest_ue4m3(scale));
+    }
 
     // The weight that matters most: its value, its weight, and the level it is clipped to.
     let (mut most, mut key, mut key_w) = (zero, zero, zero);
@@ -150,7 +172,7 @@ fn best_scales<L: Lanes, V: Levels, const G: usize>(
     let end = lanes.splat(high).replace(key.lt(zero), lanes.splat(-low));
     let key = key.abs();
 
-    let mut byte = lanes.load_int(&first.map(u32::from));
+    let mut byte = lanes.load_int(&first);
     let (mut best, _) = error::<L, V, G>(lanes, scale_of(lanes, byte), x, w);
     let mut best_byte = byte;
     let one = lanes.splat_int(1);
@@ -171,7 +193,7 @@ fn best_scales<L: Lanes, V: Levels, const G: usize>(
         best_byte = best_byte.replace(better, byte);
     }
 
-    byte = lanes.load_int(&first.map(u32::from));
+    byte = lanes.load_int(&first);
     let mut open = largest.gt(zero);
     loop {
         byte = byte + one;
@@ -208,7 +230,8 @@ fn error<L: Lanes, V: Levels, const G: usize>(
         let miss = x[i] - V::level(lanes, q) * scale;
         let term = w[i] * miss * miss;
         sum = sum + term;
-        still = still.replace(q.abs().lt(limit), still + term);
+        let size = if V::SYMMETRIC { q } else { q.abs() };
+        still = still.replace(size.lt(limit), still + term);
     }
     (sum, still)
 }

@@ -12,6 +12,7 @@ pub(crate) struct S40;
 impl Levels for TwoScale {
     const TY: TensorType = TensorType::RocmFp2TwoScale;
     const ENDS: [f32; 2] = [-1.0, 2.0];
+    const SYMMETRIC: bool = false;
     const SILENT_CODE: f32 = 1.0;
 
     #[inline(always)]
@@ -43,8 +44,8 @@ impl Levels for S40 {
     /// Zero has a sign here too.
     #[inline(always)]
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {
-        let far = q.abs().gt(lanes.splat(2.5));
-        lanes.splat(1.0).replace(far, lanes.splat(4.0)).copysign(q)
+        let far = q.gt(lanes.splat(2.5));
+        lanes.splat(1.0).replace(far, lanes.splat(4.0))
     }
 
     /// −4, −1, 1, 4 to 0, 1, 2, 3.

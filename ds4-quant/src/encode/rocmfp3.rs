@@ -11,14 +11,11 @@ impl Levels for RocmFp3 {
     const TY: TensorType = TensorType::RocmFp3;
     const ENDS: [f32; 2] = [-4.0, 4.0];
 
+    /// Midpoints go to the smaller; `ceil` of a difference that is exact where it matters.
     #[inline(always)]
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {
-        let a = q.abs();
-        let mut level = lanes.splat(0.0);
-        for (middle, step) in [(0.5, 1.0), (1.5, 1.0), (3.0, 2.0)] {
-            level = level.replace(a.gt(lanes.splat(middle)), level + lanes.splat(step));
-        }
-        level.copysign(q)
+        let small = (q - lanes.splat(0.5)).ceil().min(lanes.splat(2.0));
+        small.replace(q.gt(lanes.splat(3.0)), lanes.splat(4.0))
     }
 
     #[inline(always)]

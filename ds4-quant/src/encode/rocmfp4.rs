@@ -52,13 +52,11 @@ impl Levels for RocmFp4Fast {
 /// difference that is exact where it matters.
 #[inline(always)]
 fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {
-    let a = q.abs();
-    let zero = lanes.splat(0.0);
-    let ones = zero - (lanes.splat(0.5) - a).floor();
     let half = lanes.splat(0.5);
-    let twos = zero - ((lanes.splat(1.0) - a) * half).floor();
-    let level = ones.replace(a.gt(lanes.splat(3.5)), twos + twos);
-    level.min(lanes.splat(10.0)).copysign(q)
+    let ones = (q - half).ceil();
+    let twos = (q * half - half).ceil();
+    let level = ones.replace(q.gt(lanes.splat(3.5)), twos + twos);
+    level.min(lanes.splat(10.0))
 }
 
 #[inline(always)]

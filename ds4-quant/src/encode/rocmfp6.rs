@@ -15,7 +15,7 @@ impl Levels for RocmFp6 {
 
     #[inline(always)]
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {
-        round_half_away(lanes, q.abs().min(lanes.splat(31.0))).copysign(q)
+        round_half_away(lanes, q.min(lanes.splat(31.0)))
     }
 
     #[inline(always)]

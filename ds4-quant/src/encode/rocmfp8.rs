@@ -17,7 +17,7 @@ impl Levels for RocmFp8 {
 
     #[inline(always)]
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {
-        round_half_away(lanes, q.abs().min(lanes.splat(127.0))).copysign(q)
+        round_half_away(lanes, q.min(lanes.splat(127.0)))
     }
 
     /// The byte of a signed integer.

@@ -12,6 +12,7 @@ pub(crate) struct RocmI4;
 impl Levels for RocmI4 {
     const TY: TensorType = TensorType::RocmI4;
     const ENDS: [f32; 2] = [-8.0, 7.0];
+    const SYMMETRIC: bool = false;
 
     #[inline(always)]
     fn level<L: Lanes>(lanes: L, q: L::F) -> L::F {

@@ -18,6 +18,8 @@ use crate::simd::lanes::{Float, LANES, Lanes};
 /// Weights in a block.
 pub(crate) const BLOCK: usize = 256;
 const MOST_GROUPS: usize = 16;
+/// Tiles that are fitted side by side; those of eight blocks are a multiple.
+const TOGETHER: usize = 2;
 
 /// How one of the formats is searched.
 pub(crate) struct Recipe {
@@ -116,31 +118,41 @@ fn fit_groups<L: Lanes, T: TwoLevel, const G: usize, const GROUPS: usize>(
     } else {
         [0.0; LANES]
     };
-    for batch in 0..x.len() / (LANES * G) {
-        let at = batch * LANES * G;
-        let tx = tile::<L, G>(lanes, &x[at..]);
-        let (weights, trials) = match importance {
-            Some(a) => {
-                let mean = T::RECIPE.energy * energy[at / BLOCK] / BLOCK as f32;
-                let mut w = tile::<L, G>(lanes, &a[at..]);
-                for i in 0..G {
-                    w[i] = w[i] * (lanes.splat(mean) + tx[i] * tx[i]).sqrt();
+    for first in (0..x.len() / (LANES * G)).step_by(TOGETHER) {
+        let none = [lanes.splat(0.0); G];
+        let (mut tiles, mut weights) = ([none; TOGETHER], [none; TOGETHER]);
+        let mut trials = T::RECIPE.plain;
+        for k in 0..TOGETHER {
+            let at = (first + k) * LANES * G;
+            let tx = tile::<L, G>(lanes, x.get(at..).unwrap_or_default());
+            let w = match importance {
+                Some(a) => {
+                    trials = T::RECIPE.weighted;
+                    let mean = T::RECIPE.energy * energy[at / BLOCK] / BLOCK as f32;
+                    let mut w = tile::<L, G>(lanes, a.get(at..).unwrap_or_default());
+                    for i in 0..G {
+                        w[i] = w[i] * (lanes.splat(mean) + tx[i] * tx[i]).sqrt();
+                    }
+                    w
                 }
-                (w, T::RECIPE.weighted)
+                None => T::plain_weights(lanes, &tx),
+            };
+            let mut sum = lanes.splat(0.0);
+            for &w in &w {
+                sum = sum + w;
             }
-            None => (T::plain_weights(lanes, &tx), T::RECIPE.plain),
-        };
-        let mut sum = lanes.splat(0.0);
-        for &w in &weights {
-            sum = sum + w;
+            let group = (first + k) * LANES;
+            fits.weight[group..group + LANES].copy_from_slice(&sum.to_array());
+            (tiles[k], weights[k]) = (tx, w);
         }
-        let fit = affine::fit(lanes, trials, &tx, &weights);
-        let group = batch * LANES;
-        fits.scale[group..group + LANES].copy_from_slice(&fit.scale.to_array());
-        fits.min[group..group + LANES].copy_from_slice(&fit.min.to_array());
-        fits.inverse[group..group + LANES].copy_from_slice(&fit.inverse.to_array());
-        fits.from[group..group + LANES].copy_from_slice(&fit.from.to_array());
-        fits.weight[group..group + LANES].copy_from_slice(&sum.to_array());
+        let found = affine::fit(lanes, trials, &tiles, &weights);
+        for (k, fit) in found.iter().enumerate() {
+            let group = (first + k) * LANES;
+            fits.scale[group..group + LANES].copy_from_slice(&fit.scale.to_array());
+            fits.min[group..group + LANES].copy_from_slice(&fit.min.to_array());
+            fits.inverse[group..group + LANES].copy_from_slice(&fit.inverse.to_array());
+            fits.from[group..group + LANES].copy_from_slice(&fit.from.to_array());
+        }
     }
     fits
 }

@@ -4,7 +4,7 @@
 //! gives a *code*, level `l` of coordinate `i` at bit `BITS · i`, value `2l + 1`. Few codes are points; every other
 //! code has a list of near points, from which the one with the least weighted error is taken.
 
-use crate::simd::lanes::{Float, Int, LANES, Lanes};
+use crate::simd::lanes::{Float, Int, LANES, Lanes, Mask};
 
 /// A lattice and, for every code, the point or the near points.
 pub(crate) struct Grid {
@@ -130,13 +130,18 @@ impl Grid {
             place = place.replace(better, here);
             here = here + lanes.splat_int(LANES as u32);
         }
-        let (best, point, place) = (best.to_array(), point.to_array(), place.to_array());
-        let mut winner = 0;
-        for lane in 1..LANES {
-            if best[lane] < best[winner]
-                || best[lane] == best[winner] && place[lane] < place[winner]
-            {
-                winner = lane;
+        let mut ties = best.same(lanes.splat(best.smallest())).bits();
+        let point = point.to_array();
+        let mut winner = ties.trailing_zeros() as usize % LANES;
+        // Places of one part are in the order of the lanes.
+        if count > 1 && !ties.is_power_of_two() {
+            let place = place.to_array();
+            while ties != 0 {
+                let lane = ties.trailing_zeros() as usize % LANES;
+                if place[lane] < place[winner] {
+                    winner = lane;
+                }
+                ties &= ties - 1;
             }
         }
         (point[winner], false)

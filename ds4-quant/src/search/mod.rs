@@ -16,7 +16,7 @@ pub(crate) mod grid;
 pub(crate) mod positive;
 pub(crate) mod symmetric;
 
-use crate::simd::lanes::{Float, LANES, Lanes};
+use crate::simd::lanes::{Float, LANES, Lanes, Mask};
 
 /// Groups whose largest magnitude is below this are silent: they get scale 0.
 pub(crate) const SILENT: f32 = 1e-15;
@@ -117,4 +117,94 @@ pub(crate) fn extremes<L: Lanes, const N: usize>(lanes: L, x: &Tile<L, N>) -> (L
         value = value.replace(larger, x);
     }
     (largest, value)
+}
+
+/// The largest magnitude of each of up to eight groups of `N`; 0 where `x` has ended.
+#[inline(always)]
+pub(crate) fn magnitudes<L: Lanes, const N: usize>(lanes: L, x: &[f32]) -> L::F {
+    let mut largest = [lanes.splat(0.0); LANES];
+    for (largest, x) in largest.iter_mut().zip(x.as_chunks::<N>().0) {
+        for x in x.as_chunks().0 {
+            *largest = largest.max(lanes.load(x).abs());
+        }
+    }
+    let mut out = lanes.splat(0.0);
+    for largest in lanes.transpose(largest) {
+        out = out.max(largest);
+    }
+    out
+}
+
+/// [`extremes`] of up to eight groups of `N` that are no tile: the values; 0 where `x` has ended.
+#[inline(always)]
+pub(crate) fn extreme_values<L: Lanes, const N: usize>(lanes: L, x: &[f32]) -> L::F {
+    let zero = lanes.splat(0.0);
+    let (mut highs, mut lows) = ([zero; LANES], [zero; LANES]);
+    for (g, x) in x.as_chunks::<N>().0.iter().enumerate().take(LANES) {
+        for x in x.as_chunks().0 {
+            let x = lanes.load(x);
+            highs[g] = highs[g].max(x);
+            lows[g] = lows[g].min(x);
+        }
+    }
+    let (highs, lows) = (lanes.transpose(highs), lanes.transpose(lows));
+    let (mut high, mut low) = (zero, zero);
+    for i in 0..LANES {
+        high = high.max(highs[i]);
+        low = low.min(lows[i]);
+    }
+    let size = zero - low;
+    let value = high.replace(size.gt(high), low);
+    if !(size.same(high) & high.gt(zero)).any() {
+        return value;
+    }
+    // Both signs have the largest magnitude somewhere: the first one counts.
+    let (size, mut value) = (high.max(size).to_array(), value.to_array());
+    for (g, x) in x.as_chunks::<N>().0.iter().enumerate().take(LANES) {
+        for &x in x.iter().rev() {
+            if x.abs() == size[g] && x != 0.0 {
+                value[g] = x;
+            }
+        }
+    }
+    lanes.load(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+    use crate::simd::lanes::{Work, run};
+
+    struct ExtremeValues<'a>(&'a [f32]);
+
+    impl Work for ExtremeValues<'_> {
+        type Out = [[f32; LANES]; 2];
+
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) -> Self::Out {
+            [
+                extreme_values::<L, 16>(lanes, self.0),
+                extremes(lanes, &tile::<L, 16>(lanes, self.0)).1,
+            ]
+            .map(Float::to_array)
+        }
+    }
+
+    #[test]
+    fn the_first_of_two_opposite_extremes_counts_and_groups_may_be_missing() {
+        let mut x = [0.25; 7 * 16];
+        (x[3], x[9]) = (-1.0, 1.0);
+        (x[16 + 3], x[16 + 9]) = (1.0, -1.0);
+        x[2 * 16 + 15] = -0.5;
+        x[3 * 16 + 7] = 0.75;
+        x[4 * 16..5 * 16].fill(0.0);
+        x[5 * 16..6 * 16].fill(-0.0);
+        x[6 * 16..].fill(-2.0);
+        let want = [-1.0, 1.0, -0.5, 0.75, 0.0, 0.0, -2.0, 0.0];
+        for isa in [Isa::SCALAR, Isa::best()] {
+            let found = run(isa, ExtremeValues(&x));
+            assert_eq!(found, [want; 2]);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Sub};
 
 use super::{Float, Int, LANES, Lanes, Mask, Work};
 
-/// Proof that this processor has AVX2.
+/// Proof that this processor has AVX2, and F16C, which came before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
@@ -37,18 +37,19 @@ macro_rules! avx2 {
 }
 
 impl Avx2 {
-    /// The token, where the processor has AVX2.
+    /// The token, where the processor has both.
     pub(crate) fn detect() -> Option<Self> {
-        is_x86_feature_detected!("avx2").then_some(Self(()))
+        let both = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c");
+        both.then_some(Self(()))
     }
 
     /// Run `work` compiled for AVX2.
     pub(crate) fn run<W: Work>(self, work: W) -> W::Out {
-        #[target_feature(enable = "avx2")]
+        #[target_feature(enable = "avx2,f16c")]
         fn compiled_for_avx2<W: Work>(lanes: Avx2, work: W) -> W::Out {
             work.run(lanes)
         }
-        // SAFETY: `self` exists, so the processor has AVX2.
+        // SAFETY: `self` exists, so the processor has AVX2 and F16C.
         unsafe { compiled_for_avx2(self, work) }
     }
 }
@@ -124,6 +125,34 @@ impl Lanes for Avx2 {
             F(avx2!(_mm256_permute2f128_ps::<0x31>(top[3], end[3]))),
         ]
     }
+
+    #[inline(always)]
+    fn bytes(self, q: [U; 4]) -> [u8; 4 * LANES] {
+        let [low, high] = words(q);
+        bytemuck::cast(in_order(avx2!(_mm256_packus_epi16(low, high))))
+    }
+
+    #[inline(always)]
+    fn signed_bytes(self, q: [U; 4]) -> [i8; 4 * LANES] {
+        let [low, high] = words(q);
+        bytemuck::cast(in_order(avx2!(_mm256_packs_epi16(low, high))))
+    }
+}
+
+/// Four times eight integers, saturated to 16 bits; a pack works in each half of a register by itself.
+#[inline(always)]
+fn words(q: [U; 4]) -> [__m256i; 2] {
+    [
+        avx2!(_mm256_packs_epi32(q[0].0, q[1].0)),
+        avx2!(_mm256_packs_epi32(q[2].0, q[3].0)),
+    ]
+}
+
+/// Bytes that went through two packs back in their order.
+#[inline(always)]
+fn in_order(bytes: __m256i) -> __m256i {
+    let order = avx2!(_mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    avx2!(_mm256_permutevar8x32_epi32(bytes, order))
 }
 
 impl F {
@@ -223,6 +252,13 @@ impl Float for F {
     }
 
     #[inline(always)]
+    fn ceil(self) -> Self {
+        Self(avx2!(_mm256_round_ps::<
+            { _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC },
+        >(self.0)))
+    }
+
+    #[inline(always)]
     fn lt(self, b: Self) -> M {
         M(avx2!(_mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0)))
     }
@@ -260,10 +296,22 @@ impl Float for F {
     }
 
     #[inline(always)]
-    fn to_signed_bytes(self) -> [i8; LANES] {
-        let words = self.to_words();
-        let bytes = avx2!(_mm_packs_epi16(words, words));
-        bytemuck::cast(avx2!(_mm_cvtsi128_si64(bytes)))
+    fn to_halves(self) -> [u16; LANES] {
+        // SAFETY: register-to-register F16C instruction; a value of this file exists, hence so does F16C.
+        let halves = unsafe { _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(self.0) };
+        bytemuck::cast(halves)
+    }
+
+    #[inline(always)]
+    fn smallest(self) -> f32 {
+        let low = avx2!(_mm256_castps256_ps128(self.0));
+        let high = avx2!(_mm256_extractf128_ps::<1>(self.0));
+        let four = avx2!(_mm_min_ps(low, high));
+        let upper = avx2!(_mm_movehl_ps(four, four));
+        let two = avx2!(_mm_min_ps(four, upper));
+        let odd = avx2!(_mm_movehdup_ps(two));
+        let one = avx2!(_mm_min_ps(two, odd));
+        avx2!(_mm_cvtss_f32(one))
     }
 
     #[inline(always)]
@@ -308,6 +356,11 @@ impl Mask for M {
     fn bit(self) -> U {
         let bits = avx2!(_mm256_castps_si256(self.0));
         U(avx2!(_mm256_srli_epi32::<31>(bits)))
+    }
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        avx2!(_mm256_movemask_ps(self.0)) as u32
     }
 
     #[inline(always)]
@@ -356,6 +409,12 @@ impl Int for U {
     fn replace(self, mask: M, yes: Self) -> Self {
         let mask = avx2!(_mm256_castps_si256(mask.0));
         Self(avx2!(_mm256_blendv_epi8(self.0, yes.0, mask)))
+    }
+
+    #[inline(always)]
+    fn more(self, mask: M) -> Self {
+        let minus_one = avx2!(_mm256_castps_si256(mask.0));
+        Self(avx2!(_mm256_sub_epi32(self.0, minus_one)))
     }
 
     #[inline(always)]

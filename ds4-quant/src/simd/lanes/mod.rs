@@ -45,6 +45,10 @@ pub(crate) trait Lanes: Copy {
     fn load_words(self, x: &[u16; LANES]) -> Self::U;
     /// Rows become columns: lane `j` of `out[i]` is lane `i` of `rows[j]`.
     fn transpose(self, rows: [Self::F; LANES]) -> [Self::F; LANES];
+    /// Four times eight signed integers as bytes in order, saturated to 0..=255.
+    fn bytes(self, q: [Self::U; 4]) -> [u8; 4 * LANES];
+    /// Four times eight signed integers as signed bytes in order, saturated to -128..=127.
+    fn signed_bytes(self, q: [Self::U; 4]) -> [i8; 4 * LANES];
 }
 
 /// Eight `f32`; operators work lane by lane, each correctly rounded.
@@ -72,6 +76,8 @@ pub(crate) trait Float:
     fn trunc(self) -> Self;
     /// Towards minus infinity.
     fn floor(self) -> Self;
+    /// Towards plus infinity.
+    fn ceil(self) -> Self;
     /// `a < b`; false where either is not a number, as are the other comparisons.
     fn lt(self, b: Self) -> Self::Mask;
     /// `a > b`
@@ -86,8 +92,10 @@ pub(crate) trait Float:
     fn to_int(self) -> Self::Int;
     /// The integers of the lanes as bytes, saturated to 0..=255.
     fn to_bytes(self) -> [u8; LANES];
-    /// The integers of the lanes as signed bytes, saturated to -128..=127.
-    fn to_signed_bytes(self) -> [i8; LANES];
+    /// The bits of the nearest half floats, halves to even; the lanes are numbers.
+    fn to_halves(self) -> [u16; LANES];
+    /// The smallest lane; all are numbers.
+    fn smallest(self) -> f32;
     /// Lane `i` is lane `pick[i] & 3` of its own half, `i / 4`, of `self`.
     fn lookup4(self, pick: Self::Int) -> Self;
     /// Lane `i` is `self` at index `pick[i] & 7`.
@@ -102,6 +110,8 @@ pub(crate) trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> {
     type Int;
     /// 1 where yes, 0 where no.
     fn bit(self) -> Self::Int;
+    /// Bit `i` is lane `i`.
+    fn bits(self) -> u32;
     /// Whether any lane says yes.
     fn any(self) -> bool;
 }
@@ -116,6 +126,8 @@ pub(crate) trait Int:
     type Mask;
     /// `yes` where `mask`, else `self`.
     fn replace(self, mask: Self::Mask, yes: Self) -> Self;
+    /// One more where `mask`.
+    fn more(self, mask: Self::Mask) -> Self;
     /// Shift left by a count below 32.
     fn shl(self, bits: u32) -> Self;
     /// Shift right by a count below 32, zeros come in.
@@ -187,6 +199,7 @@ mod tests {
                 a.lookup8(pick),
                 a.round().to_int().to_float(),
                 pick.shl(23).as_float_bits(),
+                a.ceil(),
                 lanes.splat(0.1),
             ];
             let mut out: Vec<_> = floats
@@ -213,9 +226,24 @@ mod tests {
                 a.round().to_int(),
             ];
             out.extend(ints.map(|i| i.to_array()));
+            out.push(pick.more(a.lt(b)).to_array());
+            out.push([a.lt(b).bits(), b.ge(a).bits(), 0, 0, 0, 0, 0, 0]);
+            out.push(a.to_halves().map(u32::from));
+            out.push([a.smallest().to_bits(), 0, 0, 0, 0, 0, 0, 0]);
+            let wide = [
+                a.round().to_int(),
+                lanes.load_int(&[0, 1, 127, 128, 255, 256, u32::MAX, 1 << 31]),
+                pick,
+                lanes.splat_int(-129i32 as u32),
+            ];
+            for part in lanes.bytes(wide).as_chunks().0 {
+                out.push(part.map(u32::from));
+            }
+            for part in lanes.signed_bytes(wide).as_chunks().0 {
+                out.push(part.map(|b| b as u32));
+            }
             let whole = lanes.load(&[0.0, -3.0, 255.0, 256.0, 7.0, -128.0, 127.0, -129.0]);
             out.push(whole.to_bytes().map(u32::from));
-            out.push(whole.to_signed_bytes().map(|b| b as u32));
             assert!(a.lt(b).any() && !a.lt(a).any());
             out
         }
@@ -256,15 +284,10 @@ mod tests {
             "min takes the second where unordered"
         );
         let last = rows.len() - 1;
-        assert_eq!(
-            rows[last - 1],
-            [0, 0, 255, 255, 7, 0, 127, 0],
-            "bytes saturate"
-        );
-        assert_eq!(
-            rows[last].map(|b| b as i32),
-            [0, -3, 127, 127, 7, -128, 127, -128]
-        );
+        assert_eq!(rows[last], [0, 0, 255, 255, 7, 0, 127, 0], "bytes saturate");
+        assert_eq!(rows[last - 7], [0, 1, 127, 128, 255, 255, 0, 0]);
+        let signed = [0, 1, 127, 127, 127, 127, u32::MAX, -128i32 as u32];
+        assert_eq!(rows[last - 3], signed);
         assert_eq!(
             row(19),
             [-0.0, 1.5, -2.5, 0.5, 3.0e7, -0.5, 2.5, 1e-40],

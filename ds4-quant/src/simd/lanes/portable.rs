@@ -3,6 +3,8 @@
 use std::array::from_fn;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Sub};
 
+use half::f16;
+
 use super::{Float, Int, LANES, Lanes, Mask};
 
 /// Plain arrays.
@@ -54,6 +56,16 @@ impl Lanes for Portable {
     #[inline(always)]
     fn transpose(self, rows: [F; LANES]) -> [F; LANES] {
         from_fn(|i| F(from_fn(|j| rows[j].0[i])))
+    }
+
+    #[inline(always)]
+    fn bytes(self, q: [U; 4]) -> [u8; 4 * LANES] {
+        from_fn(|i| (q[i / LANES].0[i % LANES] as i32).clamp(0, 255) as u8)
+    }
+
+    #[inline(always)]
+    fn signed_bytes(self, q: [U; 4]) -> [i8; 4 * LANES] {
+        from_fn(|i| (q[i / LANES].0[i % LANES] as i32).clamp(-128, 127) as i8)
     }
 }
 
@@ -151,6 +163,11 @@ impl Float for F {
     }
 
     #[inline(always)]
+    fn ceil(self) -> Self {
+        self.map(f32::ceil)
+    }
+
+    #[inline(always)]
     fn lt(self, b: Self) -> M {
         self.compare(b, |a, b| a < b)
     }
@@ -186,8 +203,15 @@ impl Float for F {
     }
 
     #[inline(always)]
-    fn to_signed_bytes(self) -> [i8; LANES] {
-        self.0.map(|x| x as i8)
+    fn to_halves(self) -> [u16; LANES] {
+        self.0.map(|x| f16::from_f32(x).to_bits())
+    }
+
+    #[inline(always)]
+    fn smallest(self) -> f32 {
+        self.0[1..]
+            .iter()
+            .fold(self.0[0], |a, &b| if b < a { b } else { a })
     }
 
     #[inline(always)]
@@ -228,6 +252,11 @@ impl Mask for M {
     #[inline(always)]
     fn bit(self) -> U {
         U(self.0.map(u32::from))
+    }
+
+    #[inline(always)]
+    fn bits(self) -> u32 {
+        (0..LANES).fold(0, |bits, i| bits | u32::from(self.0[i]) << i)
     }
 
     #[inline(always)]
@@ -275,6 +304,11 @@ impl Int for U {
     #[inline(always)]
     fn replace(self, mask: M, yes: Self) -> Self {
         Self(from_fn(|i| if mask.0[i] { yes.0[i] } else { self.0[i] }))
+    }
+
+    #[inline(always)]
+    fn more(self, mask: M) -> Self {
+        self + mask.bit()
     }
 
     #[inline(always)]
