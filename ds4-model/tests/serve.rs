@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ds4_model::chat::{Delta, ParseOptions, ThinkMode};
 use ds4_model::serve::{
     Answer, Clients, End, Ended, Id, Readiness, Reading, Request, Scheduler, Settings, Store,
-    StoreEvent, Update,
+    StoreError, StoreEvent, Update,
 };
 use ds4_model::tokenizer::Special;
 use ds4_model::{Engine, Message, Options, Sampler, Token};
@@ -318,10 +318,9 @@ fn kept_timelines_come_back_after_a_restart_and_damaged_ones_are_dropped() {
         drop(store);
         let file = std::fs::read_dir(folder.path())
             .unwrap()
-            .next()
-            .unwrap()
-            .unwrap()
-            .path();
+            .map(|file| file.unwrap().path())
+            .find(|path| path.extension().is_some_and(|e| e == "kv"))
+            .unwrap();
         let sound = std::fs::read(&file).unwrap();
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -344,6 +343,17 @@ fn kept_timelines_come_back_after_a_restart_and_damaged_ones_are_dropped() {
         assert!(dropped == 1 || longest_is_other, "byte {at}");
         std::fs::write(&file, sound).unwrap();
     }
+}
+
+#[test]
+fn a_folder_has_one_user_at_a_time() {
+    let engine = engine();
+    let folder = tempfile::TempDir::new().unwrap();
+    let open = || Store::open(folder.path(), 1 << 30, &engine);
+    let first = open().unwrap();
+    assert!(matches!(open(), Err(StoreError::Busy { path }) if path == folder.path()));
+    drop(first);
+    open().unwrap();
 }
 
 #[test]

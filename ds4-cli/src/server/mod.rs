@@ -22,12 +22,13 @@ mod worker;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use ds4_model::serve::{Scheduler, Settings, Store};
+use ds4_model::serve::{Scheduler, Settings, Store, StoreError};
 use ds4_model::{Engine, Options};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,6 +40,9 @@ use state::{App, Shared};
 
 /// How long clients that do not read their last words are waited for.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a folder in use is waited for.
+const RESTART: Duration = Duration::from_secs(10);
 
 /// Parse the command line and serve until told to stop.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
@@ -71,7 +75,7 @@ fn serve(args: Args) -> Result<()> {
     });
     let store = match &args.kv_disk_dir {
         None => None,
-        Some(folder) => Some(Store::open(folder, args.kv_disk_space_mb << 20, &engine)?),
+        Some(folder) => Some(open_store(folder, args.kv_disk_space_mb << 20, &engine)?),
     };
     let mut settings = Settings::default();
     settings.slots = args.sessions.get();
@@ -95,6 +99,19 @@ fn serve(args: Args) -> Result<()> {
         anyhow::bail!("the engine's thread panicked");
     }
     served
+}
+
+/// Open the folder of timelines. Who starts a server again at once may find the old one still writing: that takes seconds.
+fn open_store(folder: &Path, limit: u64, engine: &Engine) -> Result<Store, StoreError> {
+    let from = Instant::now();
+    loop {
+        match Store::open(folder, limit, engine) {
+            Err(StoreError::Busy { .. }) if from.elapsed() < RESTART => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            done => return done,
+        }
+    }
 }
 
 async fn listen(app: Shared) -> Result<()> {

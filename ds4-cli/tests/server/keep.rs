@@ -52,7 +52,8 @@ fn ask(server: &Server, n: u64) -> (String, u64) {
 fn entries(folder: &Path) -> Vec<PathBuf> {
     // A file may be renamed while the folder is read.
     let listed = fs::read_dir(folder).unwrap();
-    listed.map_while(Result::ok).map(|e| e.path()).collect()
+    let files = listed.map_while(Result::ok).map(|e| e.path());
+    files.filter(|path| path.extension().is_some()).collect()
 }
 
 /// How many files are being written, or were when their writer died.

@@ -12,9 +12,9 @@
 //! A file is `MODEL-TEXT-N.kv` by hashes of the model and of the timeline, its text and its tokens. It is written as `….partial`, brought to
 //! the disk, and then renamed: whoever opens the folder sees whole entries or none, whatever was interrupted. An entry that
 //! is damaged all the same is deleted and missed, and what it claims to hold is compared token by token, so no hash
-//! can give a wrong answer. One process uses a folder at a time.
+//! can give a wrong answer. One process uses a folder at a time, which a lock sees to that ends with the process.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -40,6 +40,12 @@ pub enum StoreError {
         /// Why.
         #[source]
         source: io::Error,
+    },
+    /// Another process uses it.
+    #[error("the cache folder {} is in use by another process", path.display())]
+    Busy {
+        /// The folder.
+        path: PathBuf,
     },
 }
 
@@ -94,6 +100,8 @@ pub struct Store {
     uses: u64,
     entries: Vec<Entry>,
     events: Vec<StoreEvent>,
+    /// Held open for its lock.
+    _lock: File,
 }
 
 impl Store {
@@ -108,6 +116,16 @@ impl Store {
             move |source| StoreError::Folder { path, source }
         };
         make_private(folder).map_err(failed(folder))?;
+        let path = folder.join("lock");
+        let lock = File::create(&path).map_err(failed(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let path = folder.to_owned();
+                return Err(StoreError::Busy { path });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
+        }
         let mut store = Self {
             folder: folder.to_owned(),
             fingerprint: engine.shared().fingerprint.value(),
@@ -116,6 +134,7 @@ impl Store {
             uses: 0,
             entries: Vec::new(),
             events: Vec::new(),
+            _lock: lock,
         };
         let mut files = Vec::new();
         for file in fs::read_dir(folder).map_err(failed(folder))? {
