@@ -20,7 +20,7 @@ pub(crate) struct Reading {
     #[arg(long)]
     special: bool,
     /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
+    #[arg(short, long, default_value_t = 0, env = crate::env::THREADS, hide_env_values = true)]
     pub(crate) threads: usize,
 }
 
