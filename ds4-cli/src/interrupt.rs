@@ -39,3 +39,9 @@ pub(crate) fn flow() -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 }
+
+/// Press it.
+#[cfg(test)]
+pub(crate) fn press() {
+    STOP.store(true, Ordering::Relaxed);
+}
