@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Parser;
-use ds4_model::chat::{Conversation, Delta, Finish, ParseOptions, RenderOptions, ThinkMode};
-use ds4_model::{Engine, Error, Message, Options, Sampler, Session};
+use ds4_model::chat::{Delta, ThinkMode};
+use ds4_model::{Dialogue, Engine, Error, Options, Sampler};
 use indicatif::{ProgressBar, ProgressStyle};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -87,12 +87,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 struct Chat {
-    engine: Engine,
-    session: Session,
-    sampler: Sampler,
-    think: ThinkMode,
-    most: usize,
-    messages: Vec<Message>,
+    dialogue: Dialogue,
     stopped: Arc<AtomicBool>,
 }
 
@@ -106,98 +101,55 @@ impl Chat {
         let engine =
             Engine::open(&args.model, options).with_context(|| args.model.display().to_string())?;
         bar.finish_and_clear();
-        Ok(Self {
-            session: engine.session()?,
-            sampler: Sampler {
-                temperature: args.temp,
-                ..Sampler::seeded(args.seed)
-            },
-            think: if args.think {
-                ThinkMode::On
-            } else {
-                ThinkMode::Off
-            },
-            most: args.tokens,
-            messages: args.system.iter().map(Message::system).collect(),
-            engine,
-            stopped,
-        })
+        let mut dialogue = Dialogue::new(&engine, args.system.as_deref())?;
+        dialogue.sampler = Sampler {
+            temperature: args.temp,
+            ..Sampler::seeded(args.seed)
+        };
+        dialogue.render.think = if args.think {
+            ThinkMode::On
+        } else {
+            ThinkMode::Off
+        };
+        dialogue.limit = args.tokens;
+        Ok(Self { dialogue, stopped })
     }
 
-    /// Ask, stream the answer, remember both.
+    /// Ask and show the answer as it comes.
     fn answer(&mut self, question: String) -> anyhow::Result<()> {
         self.stopped.store(false, Ordering::Relaxed);
-        self.messages.push(Message::user(question));
-        let conversation = Conversation::from(self.messages.clone());
-        let render = RenderOptions {
-            think: self.think,
-            ..RenderOptions::default()
-        };
-        let prompt = self.engine.render_with(&conversation, &render)?;
-
-        let start = Instant::now();
-        let computed = match self.read(&prompt) {
-            Ok(computed) => computed,
-            Err(Error::Stopped { .. }) => {
-                self.messages.pop();
-                return Ok(());
+        let style = ProgressStyle::with_template("reading {bar:40} {pos}/{len} tokens")?;
+        let prompt = self.dialogue.prompt(&question)?.len() as u64;
+        let bar = ProgressBar::new(prompt).with_style(style);
+        let (start, mut read) = (Instant::now(), Duration::ZERO);
+        let (mut reasoning, mut shown) = (false, Ok(()));
+        let ended = self.dialogue.ask(question, &mut |update| {
+            if !bar.is_finished() {
+                bar.set_position(update.read as u64);
+                if update.read as u64 == prompt {
+                    bar.finish_and_clear();
+                    read = start.elapsed();
+                }
             }
-            Err(error) => return Err(error.into()),
-        };
-        let read = start.elapsed();
-
-        let mut parser = self.engine.chat().stream_parser(&ParseOptions {
-            think: self.think,
-            ..ParseOptions::default()
-        });
-        let stops = self.engine.stops();
-        let (mut text, mut tokens, mut reasoning) = (String::new(), 0, false);
-        for piece in self
-            .session
-            .generate(&mut self.sampler, &stops)
-            .limit(self.most)
-        {
-            let piece = piece?;
-            tokens += usize::from(piece.token.is_some());
-            text += &piece.text;
-            show(&parser.push(&piece.text), &mut reasoning)?;
-            if self.stopped.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        let (rest, parsed) = parser.finish(Finish::Stop);
-        show(&rest, &mut reasoning)?;
-        println!();
-        // The model's own text goes back into the next prompt as it was, so its tokens need not be computed again.
-        self.messages.push(Message {
-            replay: Some(text),
-            ..Message::assistant(parsed.content)
-        });
-        let written = start.elapsed() - read;
-        eprintln!(
-            "[prompt {}, answer {}]",
-            speed(computed, read),
-            speed(tokens, written)
-        );
-        Ok(())
-    }
-
-    /// Compute the prompt; how many of its tokens were new.
-    fn read(&mut self, prompt: &[ds4_model::Token]) -> Result<usize, Error> {
-        let style = ProgressStyle::with_template("reading {bar:40} {pos}/{len} tokens");
-        let bar = ProgressBar::new(prompt.len() as u64)
-            .with_style(style.expect("the template is well formed"));
-        let reused = self.session.sync_with(prompt, &mut |done, total| {
-            bar.set_length(total as u64);
-            bar.set_position(done as u64);
-            if self.stopped.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
+            shown = show(&update.deltas, &mut reasoning);
+            match shown.is_err() || self.stopped.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
             }
         });
         bar.finish_and_clear();
-        Ok(reused?.computed)
+        shown?;
+        let usage = match ended {
+            Err(Error::Stopped { .. }) => return Ok(()),
+            ended => ended?.usage,
+        };
+        println!();
+        eprintln!(
+            "[prompt {}, answer {}]",
+            speed(usage.prompt - usage.cached, read),
+            speed(usage.completion, start.elapsed() - read)
+        );
+        Ok(())
     }
 }
 

@@ -7,12 +7,23 @@ use ds4_model::forecast::Forecast;
 
 use crate::reading::Reading;
 
-/// DeepSeek-V4 from GGUF files.
+/// Talk to a DeepSeek-V4 model in a GGUF file; or look at such files, make and change them.
+///
+/// Without a command: a conversation, or one answer to a prompt. The answer alone goes to standard output; reasoning,
+/// progress and speed go to standard error. Ctrl-C stops an answer.
 #[derive(clap::Parser)]
-#[command(name = "ds4", version)]
+#[command(name = "ds4", version, args_conflicts_with_subcommands = true)]
+#[command(
+    override_usage = "ds4 [-m FILE] [-p TEXT | --prompt-file FILE] [OPTIONS]\n       ds4 <COMMAND>"
+)]
+#[command(
+    after_help = "ds4 --help TOPIC shows a part: all, runtime, sampling, thinking, diagnostics, commands."
+)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) chat: crate::chat::args::Chat,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
 }
 
 #[derive(clap::Subcommand)]
@@ -37,6 +48,50 @@ pub(crate) enum Command {
     Merge(Merge),
     /// Change metadata.
     Edit(Edit),
+    /// Say what a model needs of memory and whether this machine has it; exit code 1 when it has not.
+    Fit(Fit),
+    /// List the environment variables that ds4 reads.
+    Env,
+    /// Write a script that completes command lines of ds4 in a shell.
+    Completions(Completions),
+    /// Write manual pages into a folder.
+    Man(Man),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Fit {
+    /// The model; of a split one, the first file.
+    pub(crate) model: PathBuf,
+    /// Longest conversation in tokens, answer included; more than the model can is what it can.
+    #[arg(short, long = "ctx", default_value = "32768")]
+    pub(crate) context: NonZeroUsize,
+    /// Tokens of a prompt computed in one step.
+    #[arg(long, default_value = "512")]
+    pub(crate) prefill_chunk: NonZeroUsize,
+    /// Conversations at a time, as of a server.
+    #[arg(long, default_value = "1")]
+    pub(crate) sessions: NonZeroUsize,
+    /// Where to compute: cpu or auto.
+    #[arg(long, default_value = "auto", value_parser = crate::chat::args::backend)]
+    pub(crate) backend: String,
+    /// A machine with so much memory instead of this one: a number of bytes, or one with k, M or G.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<u64>,
+    /// A JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Man {
+    /// The folder; made if it is not there.
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(clap::Args)]
@@ -55,7 +110,7 @@ pub(crate) struct Bench {
     #[arg(short, long)]
     pub(crate) model: PathBuf,
     /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = threads)]
+    #[arg(short, long, default_value_t = 0, value_parser = threads, env = crate::env::THREADS, hide_env_values = true)]
     pub(crate) threads: usize,
     /// Tokens of the prompt.
     #[arg(short, long, default_value = "256")]
@@ -78,7 +133,7 @@ pub(crate) struct Encoding {
     #[arg(long)]
     pub(crate) allow_nonfinite: bool,
     /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = threads)]
+    #[arg(short, long, default_value_t = 0, value_parser = threads, env = crate::env::THREADS, hide_env_values = true)]
     pub(crate) threads: usize,
     /// Say what would come out and what it would read at each decoded token; write nothing.
     #[arg(long)]

@@ -36,6 +36,11 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// A command line that makes no sense, beyond what its parser can tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
 impl Exit {
     /// The code for an error: the first cause in the chain that one of the codes is for.
     pub fn of(error: &anyhow::Error) -> Self {
@@ -63,7 +68,7 @@ fn code_of(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if cause.is::<ImatrixError>() || cause.is::<ConvertError>() {
         return Some(Exit::ModelFile);
     }
-    if cause.is::<RecipeError>() {
+    if cause.is::<RecipeError>() || cause.is::<Usage>() {
         return Some(Exit::Usage);
     }
     let memory = |e: &&io::Error| e.kind() == io::ErrorKind::OutOfMemory;
@@ -153,7 +158,15 @@ pub(crate) fn refuse(why: &str) -> Exit {
 
 /// Print a failure with its causes. A reader that has gone away (`ds4 inspect … | head`) is no failure.
 pub(crate) fn report(result: Result<()>) -> Exit {
-    let Err(error) = result else { return Exit::Ok };
+    report_as(result.map(|()| Exit::Ok))
+}
+
+/// As [`report`], for a success that has more than one code.
+pub(crate) fn report_as(result: Result<Exit>) -> Exit {
+    let error = match result {
+        Ok(exit) => return exit,
+        Err(error) => error,
+    };
     let closed = |cause: &(dyn std::error::Error + 'static)| {
         cause
             .downcast_ref::<io::Error>()

@@ -1,4 +1,4 @@
-//! The program `ds4`: thin subcommands over the libraries, and one exit code for each kind of failure.
+//! The program `ds4`: a conversation and thin subcommands over the libraries, and one exit code for each kind of failure.
 //!
 //! ```
 //! let arguments = ["ds4", "inspect", concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf")];
@@ -8,12 +8,17 @@
 
 mod args;
 mod bench;
+mod chat;
 mod compare;
+mod complete;
 mod convert;
 mod edit;
+mod env;
 mod exit;
+mod fit;
 mod imatrix;
 mod inspect;
+mod interrupt;
 mod later;
 mod progress;
 mod quantize;
@@ -24,17 +29,28 @@ mod split;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 pub use exit::Exit;
 
-/// Parse the command line, run the subcommand, report an error on standard error.
+/// Parse the command line, run what it asks for, report an error on standard error.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    let args = match args::Args::try_parse_from(arguments) {
-        Ok(args) => args,
+    let arguments = chat::line::as_upstream(arguments.into_iter().map(Into::into).collect());
+    if let Some(shown) = chat::line::help_topic(&arguments) {
+        return exit::report(shown);
+    }
+    let parsed = chat::refused::add_to(args::Args::command())
+        .try_get_matches_from(arguments)
+        .and_then(|matches| Ok((args::Args::from_arg_matches(&matches)?, matches)));
+    let (args, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return exit::usage(&error),
     };
-    let result = match args.command {
+    let Some(command) = args.command else {
+        let refused = chat::refused::check(&matches);
+        return exit::report_as(refused.and_then(|()| chat::run(&args.chat)));
+    };
+    let result = match command {
         args::Command::Inspect(args) => inspect::run(&args),
         args::Command::Bench(args) => bench::run(&args),
         args::Command::Convert(args) => convert::run(&args),
@@ -45,6 +61,10 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         args::Command::Split(args) => split::split(&args),
         args::Command::Merge(args) => split::merge(&args),
         args::Command::Edit(args) => edit::run(&args),
+        args::Command::Fit(args) => return exit::report_as(fit::run(&args)),
+        args::Command::Env => env::run(),
+        args::Command::Completions(args) => complete::completions(&args),
+        args::Command::Man(args) => complete::man(&args),
     };
     exit::report(result)
 }

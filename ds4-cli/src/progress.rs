@@ -1,13 +1,10 @@
-//! A bar with bytes and time left, and Ctrl-C as a request to stop.
+//! A bar with bytes and time left.
 
 use std::ops::ControlFlow;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+use crate::interrupt;
 
 /// A bar on standard error, hidden where that is no terminal. Made once for each stage of a work.
 pub(crate) struct Progress {
@@ -32,11 +29,7 @@ impl Progress {
     }
 
     fn with(what: &'static str, template: &str) -> Self {
-        static HANDLER: Once = Once::new();
-        HANDLER.call_once(|| {
-            // Without a handler Ctrl-C ends the program at once, which every file survives.
-            let _ = ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed));
-        });
+        interrupt::hear();
         let bar = ProgressBar::new(0).with_prefix(what);
         let style = ProgressStyle::with_template(template);
         if let Ok(style) = style {
@@ -52,11 +45,7 @@ impl Progress {
         if self.bar.message() != tensor {
             self.bar.set_message(tensor.to_owned());
         }
-        if STOP.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+        interrupt::flow()
     }
 }
 

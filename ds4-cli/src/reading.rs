@@ -21,7 +21,7 @@ pub(crate) struct Reading {
     #[arg(long)]
     special: bool,
     /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads)]
+    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
     pub(crate) threads: usize,
 }
 

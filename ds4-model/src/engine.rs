@@ -60,45 +60,22 @@ impl Engine {
     /// # Errors
     /// As for [`Engine::open`].
     pub fn from_gguf(gguf: Gguf, options: Options) -> Result<Self, Error> {
-        let config = Config::from_gguf(&gguf)?;
-        let context = options
-            .context
-            .unwrap_or(config.context)
-            .min(config.context);
-        let positive = |option, found| match found {
-            0 => Err(Error::Option {
-                option,
-                found,
-                expected: "at least 1",
-            }),
-            _ => Ok(()),
-        };
-        positive("context", context)?;
-        positive("prefill_rows", options.prefill_rows)?;
-        let (model, weights) = Model::load(&gguf, &config)?;
+        let Recorded {
+            config,
+            options,
+            context,
+            weights,
+            graph,
+        } = Recorded::of(&gguf, options)?;
         let tokenizer = Tokenizer::from_gguf(&gguf)?;
         let chat = ChatFormat::for_model(&Facts::from_gguf(&gguf), &tokenizer)?;
-
-        let recorded = deepseek4::record(&config, &model, &weights, options.rounding);
-        check(&recorded, &weights)?;
-        let graph = if options.fuse {
-            fuse(recorded)
-        } else {
-            recorded
-        };
-        check(&graph, &weights)?;
 
         let weights = Arc::new(weights);
         let mut executor =
             CpuExecutor::new(Arc::clone(&weights), options.threads, options.precision)?;
-        let rows = options.prefill_rows.min(context);
         let decode = executor.prepare(&graph, 1, false)?;
-        let prefill = executor.prepare(&graph, rows, false)?;
+        let prefill = executor.prepare(&graph, options.prefill_rows, false)?;
         let fingerprint = Fingerprint::of(&gguf, &graph, options.rounding);
-        let options = Options {
-            prefill_rows: rows,
-            ..options
-        };
         let shared = Shared {
             config,
             options,
@@ -198,6 +175,58 @@ impl Engine {
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.shared
+    }
+}
+
+/// All that is known of a model before anything is allocated for running it.
+pub(crate) struct Recorded {
+    pub(crate) config: Config,
+    /// As asked for; no step has more rows than the context.
+    pub(crate) options: Options,
+    pub(crate) context: usize,
+    pub(crate) weights: Weights,
+    pub(crate) graph: Graph,
+}
+
+impl Recorded {
+    /// Check options and tensors, record the graph.
+    pub(crate) fn of(gguf: &Gguf, options: Options) -> Result<Self, Error> {
+        let config = Config::from_gguf(gguf)?;
+        let context = options
+            .context
+            .unwrap_or(config.context)
+            .min(config.context);
+        let positive = |option, found| match found {
+            0 => Err(Error::Option {
+                option,
+                found,
+                expected: "at least 1",
+            }),
+            _ => Ok(()),
+        };
+        positive("context", context)?;
+        positive("prefill_rows", options.prefill_rows)?;
+        let (model, weights) = Model::load(gguf, &config)?;
+
+        let recorded = deepseek4::record(&config, &model, &weights, options.rounding);
+        check(&recorded, &weights)?;
+        let graph = if options.fuse {
+            fuse(recorded)
+        } else {
+            recorded
+        };
+        check(&graph, &weights)?;
+        let options = Options {
+            prefill_rows: options.prefill_rows.min(context),
+            ..options
+        };
+        Ok(Self {
+            config,
+            options,
+            context,
+            weights,
+            graph,
+        })
     }
 }
 

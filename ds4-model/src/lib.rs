@@ -30,6 +30,7 @@
 //! | one timeline: prefix reuse, rewind, snapshots | [`Session`] |
 //! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
 //! | many answers at once, kept timelines | [`serve`] |
+//! | question after question on one timeline | [`Dialogue`] |
 //!
 //! Start with [`Engine`], [`Session`] and [`Generation`]; everything below [`exec`] can be left alone. Beside the way from
 //! file to answer:
@@ -37,6 +38,8 @@
 //! | question | module |
 //! |---|---|
 //! | what is in a file, what a token reads | [`inspect`] |
+//! | what it needs of memory | [`fit`] |
+//! | what it makes of a prompt, number by number | [`diagnose`] |
 //! | what a quantization will give | [`forecast`] |
 //! | which columns matter | [`imatrix`] |
 //! | what a quantization cost | [`compare`] |
@@ -52,9 +55,12 @@ pub mod chat;
 pub mod compare;
 pub mod config;
 pub mod convert;
+pub mod diagnose;
+mod dialogue;
 mod engine;
 mod error;
 pub mod exec;
+pub mod fit;
 pub mod forecast;
 mod generate;
 #[cfg(feature = "grammar")]
@@ -73,6 +79,7 @@ pub mod tokenizer;
 pub mod weights;
 
 pub use chat::Message;
+pub use dialogue::Dialogue;
 pub use ds4_quant::Precision;
 pub use engine::Engine;
 pub use error::Error;

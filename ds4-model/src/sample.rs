@@ -144,6 +144,15 @@ impl Sampler {
     }
 }
 
+/// Natural logarithm of the probability of `token` by `logits`, one a token id; −∞ for a token that has none.
+pub fn log_probability(logits: &[f32], token: Token) -> f64 {
+    let logit = value(logits, token);
+    if logit.is_nan() {
+        return f64::NEG_INFINITY;
+    }
+    f64::from(logit) - log_sum_exp(logits)
+}
+
 fn weight(p: f32) -> f64 {
     if p > 0.0 && p.is_finite() {
         f64::from(p)

@@ -45,7 +45,7 @@ struct Checkpoint {
 }
 
 /// Checkpoints kept, oldest dropped first.
-const CHECKPOINTS: usize = 4;
+pub(crate) const CHECKPOINTS: usize = 4;
 /// Tokens between checkpoints inside a long prompt.
 const CHECKPOINT_EVERY: usize = 4096;
 

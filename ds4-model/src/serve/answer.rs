@@ -1,5 +1,7 @@
 //! One answer in progress, owned apart from its session: it takes a turn whenever somebody gives it one.
 
+use std::ops::ControlFlow;
+
 use crate::chat::{Delta, Finish, Parsed, StreamParser};
 use crate::engine::Engine;
 use crate::error::Error;
@@ -39,6 +41,23 @@ pub struct Request {
     pub grammar: Option<Grammar>,
 }
 
+impl Request {
+    /// Nothing in particular: an empty prompt, the likeliest token every time, no end but that of the context.
+    #[must_use]
+    pub fn new(reading: Reading) -> Self {
+        Self {
+            prompt: Vec::new(),
+            sampler: Sampler::default(),
+            stop: Stop::default(),
+            limit: usize::MAX,
+            reading,
+            logprobs: None,
+            #[cfg(feature = "grammar")]
+            grammar: None,
+        }
+    }
+}
+
 /// A token of content with its log-probability and alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logprob {
@@ -70,7 +89,7 @@ pub enum Ended {
     Stop,
     /// A stop string.
     StopString(String),
-    /// The limit of tokens, or the end of the context.
+    /// The limit of tokens, the end of the context, or [`Answer::cut_short`].
     Length,
     /// It failed; the message says how.
     Failed(String),
@@ -166,12 +185,55 @@ impl Answer {
 
     /// Read at most `rows` tokens of the prompt, or draw one token. An error ends the answer and is its last update.
     pub fn turn(&mut self, session: &mut Session, rows: usize) -> Update {
-        let update = if self.begun {
+        self.try_turn(session, rows)
+            .unwrap_or_else(|error| self.end(Ended::Failed(describe(&error))))
+    }
+
+    /// As [`Self::turn`], with the error as it is. It is the caller's then, and no last update follows.
+    ///
+    /// # Errors
+    /// As for [`Session::sync_some`] and [`Session::push`].
+    pub fn try_turn(&mut self, session: &mut Session, rows: usize) -> Result<Update, Error> {
+        if self.begun {
             self.draw(session)
         } else {
             self.read(session, rows)
-        };
-        update.unwrap_or_else(|error| self.end(Ended::Failed(describe(&error))))
+        }
+    }
+
+    /// End it here, as if this were its limit; the result is its last update.
+    pub fn cut_short(&mut self) -> Update {
+        self.end(Ended::Length)
+    }
+
+    /// Carry it to its end on one session. `on` sees every update and may cut the answer short; its end is then among
+    /// the updates too. With it comes the sampler, for the next answer.
+    ///
+    /// # Errors
+    /// As for [`Self::try_turn`], and [`Error::Stopped`] when `on` breaks off while the prompt is read.
+    pub fn run(
+        mut self,
+        session: &mut Session,
+        on: &mut dyn FnMut(&Update) -> ControlFlow<()>,
+    ) -> Result<(End, Sampler), Error> {
+        let rows = session.engine().options().prefill_rows;
+        loop {
+            let mut update = self.try_turn(session, rows)?;
+            if on(&update).is_break() && update.end.is_none() {
+                if !self.begun {
+                    return Err(Error::Stopped {
+                        done: update.read,
+                        total: self.request.prompt.len(),
+                    });
+                }
+                update = self.cut_short();
+                // What was held back is part of the answer; that it ends here is what `on` asked for.
+                let _ = on(&update);
+            }
+            if let Some(end) = update.end {
+                return Ok((end, self.request.sampler));
+            }
+        }
     }
 
     fn read(&mut self, session: &mut Session, rows: usize) -> Result<Update, Error> {

@@ -8,6 +8,7 @@ mod load;
 mod names;
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 pub use deepseek4::{Compressor, Hyper, Indexer, Layer, Model, Selection};
 use ds4_gguf::{Gguf, TensorType};
@@ -121,6 +122,38 @@ impl Weights {
     /// Names of tensors in the file that this model does not use.
     pub fn unused(&self) -> &[Box<str>] {
         &self.unused
+    }
+
+    /// Bytes of the packed matrices: what is read through the mapping while the model runs.
+    pub fn mapped_bytes(&self) -> u64 {
+        let bytes = |info: &MatrixInfo| self.gguf.tensors()[info.tensor].extent.bytes;
+        self.matrices.iter().map(bytes).sum()
+    }
+
+    /// Bytes of vectors and tables, which were decoded into memory of their own.
+    pub fn decoded_bytes(&self) -> u64 {
+        let vectors: usize = self.vectors.iter().map(|v| size_of_val(&v[..])).sum();
+        let tables: usize = self.tables.iter().map(|t| size_of_val(&t[..])).sum();
+        (vectors + tables) as u64
+    }
+
+    /// Read one byte of every page of the packed matrices, so that the first steps need not wait for the disk.
+    /// `on(done, total)` hears of bytes after every few of them and may stop the work, which is no error.
+    pub fn warm(&self, mut on: impl FnMut(u64, u64) -> ControlFlow<()>) {
+        const PAGE: usize = 4096;
+        const PART: usize = 16 << 20;
+        let total = self.mapped_bytes();
+        let mut done = 0;
+        for info in &self.matrices {
+            for part in self.gguf.tensor_at(info.tensor).bytes.chunks(PART) {
+                let sum: u64 = part.iter().step_by(PAGE).map(|&b| u64::from(b)).sum();
+                std::hint::black_box(sum);
+                done += part.len() as u64;
+                if on(done, total).is_break() {
+                    return;
+                }
+            }
+        }
     }
 }
 

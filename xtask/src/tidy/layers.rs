@@ -76,6 +76,8 @@ pub(crate) const LAYERS: [Layer; 8] = [
             "anyhow",
             "axum",
             "clap",
+            "clap_complete",
+            "clap_mangen",
             "ctrlc",
             "futures-util",
             "indicatif",

@@ -1,0 +1,129 @@
+//! Options of the original that this build does not have. They are refused by name: whoever gives one counts on it.
+
+use anyhow::Result;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::exit::Usage;
+
+/// Why, and the options.
+const REFUSED: [(&str, &[&str]); 8] = [
+    (
+        "this build computes on the processor alone",
+        &[
+            "rocm",
+            "hip",
+            "metal",
+            "cuda",
+            "gpu-vram",
+            "gpu-devices",
+            "cuda-tensor-parallel",
+            "power",
+        ],
+    ),
+    (
+        "this build maps all weights into memory and streams none",
+        &[
+            "ssd-streaming",
+            "ssd-streaming-cold",
+            "ssd-streaming-cache-experts",
+            "ssd-streaming-full-layers",
+            "ssd-streaming-preload-experts",
+            "simulate-used-memory",
+            "expert-profile",
+        ],
+    ),
+    (
+        "this build decodes without drafts",
+        &[
+            "mtp",
+            "mtp-model",
+            "mtp-draft",
+            "mtp-margin",
+            "mtp-exact-sampling",
+            "dspark",
+            "dspark-confidence",
+            "dspark-strict",
+            "glm-mtp",
+            "glm-mtp-timing",
+        ],
+    ),
+    (
+        "this build has no such input",
+        &[
+            "dir-steering-file",
+            "dir-steering-ffn",
+            "dir-steering-attn",
+            "dir-steering-policy",
+            "think-level",
+            "prefix-file",
+            "vision",
+        ],
+    ),
+    (
+        "this build runs on one machine",
+        &[
+            "role",
+            "layers",
+            "listen",
+            "coordinator",
+            "dist-prefill-chunk",
+            "dist-prefill-window",
+            "dist-activation-bits",
+            "dist-replay-check",
+            "tensor-parallel",
+            "transport",
+            "rdma-device",
+            "rdma-gid-index",
+            "tensor-parallel-token-prefill",
+            "debug",
+            "debug-hash",
+        ],
+    ),
+    (
+        "importance is collected by `ds4 imatrix MODEL TEXT OUTPUT`",
+        &[
+            "imatrix-dataset",
+            "imatrix-out",
+            "imatrix-max-prompts",
+            "imatrix-max-tokens",
+            "imatrix-min-expert-samples",
+        ],
+    ),
+    (
+        "the numbers are checked by `--decode-consistency N`",
+        &[
+            "head-test",
+            "first-token-test",
+            "metal-graph-test",
+            "metal-graph-full-test",
+            "metal-graph-prompt-test",
+        ],
+    ),
+    ("the server is `ds4-server`", &["server"]),
+];
+
+/// Most values that one of them has.
+const VALUES: usize = 2;
+
+/// The command line with these options, which help does not show.
+pub(crate) fn add_to(command: Command) -> Command {
+    let options = REFUSED.iter().flat_map(|(_, names)| names.iter());
+    command.args(options.map(|&name| {
+        Arg::new(name)
+            .long(name)
+            .num_args(0..=VALUES)
+            .action(ArgAction::Append)
+            .hide(true)
+    }))
+}
+
+/// The first of them that was given, as an error.
+pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
+    let given = |name: &&&str| matches.value_source(name).is_some();
+    for (why, names) in REFUSED {
+        if let Some(name) = names.iter().find(given) {
+            return Err(Usage(format!("--{name} is not taken: {why}")).into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! The environment: every variable that the program reads, in one table.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+/// Threads, where the command line does not say.
+pub(crate) const THREADS: &str = "DS4_THREADS";
+/// Where the prompts of conversations are kept.
+const HISTORY: &str = "DS4_HISTORY";
+
+/// What begins like ours.
+const PREFIX: &str = "DS4_";
+
+/// Each variable and what it does.
+const TABLE: [(&str, &str); 2] = [
+    (
+        THREADS,
+        "threads of ds4 and its commands, where -t does not say; 0 is one a core",
+    ),
+    (
+        HISTORY,
+        "file for the prompts of conversations, instead of ~/.ds4_history; empty: none",
+    ),
+];
+
+/// `ds4 env`.
+pub(crate) fn run() -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    for (name, meaning) in TABLE {
+        let value = std::env::var_os(name);
+        let shown = value.map_or("(not set)".into(), |v| format!("{v:?}"));
+        writeln!(out, "{name:<12} {shown:<12} {meaning}")?;
+    }
+    warn()
+}
+
+/// Say which variables look like ours and are not.
+pub(crate) fn warn() -> Result<()> {
+    let mut errors = std::io::stderr().lock();
+    for name in unknown(std::env::vars_os().map(|(name, _)| name)) {
+        writeln!(
+            errors,
+            "warning: {name} is set, and nothing in this build reads it; `ds4 env` lists what is read"
+        )?;
+    }
+    Ok(())
+}
+
+fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut unknown: Vec<String> = names
+        .map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.starts_with(PREFIX) && TABLE.iter().all(|(ours, _)| ours != name))
+        .collect();
+    unknown.sort();
+    unknown
+}
+
+/// The file of earlier prompts, if they are kept.
+pub(crate) fn history() -> Option<PathBuf> {
+    match std::env::var_os(HISTORY) {
+        Some(file) => (!file.is_empty()).then(|| file.into()),
+        None => std::env::home_dir().map(|home| home.join(".ds4_history")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_in_the_table_is_unknown() {
+        let names = ["PATH", "DS4_THREADS", "DS4_ROCM_X", "DS4_A", "MY_DS4_B"];
+        assert_eq!(
+            unknown(names.into_iter().map(OsString::from)),
+            ["DS4_A", "DS4_ROCM_X"]
+        );
+    }
+}
