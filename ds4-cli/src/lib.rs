@@ -12,12 +12,14 @@ mod compare;
 mod convert;
 mod edit;
 mod exit;
+pub mod frontier;
 mod imatrix;
 mod inspect;
 mod progress;
 mod quantize;
 mod reading;
 mod requant;
+mod running;
 pub mod server;
 mod split;
 

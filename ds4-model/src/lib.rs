@@ -41,6 +41,7 @@
 //! | which columns matter | [`imatrix`] |
 //! | what a quantization cost | [`compare`] |
 //! | a Hugging Face checkpoint as GGUF | [`convert`] |
+//! | how fast a model is, over its context | [`measure`] |
 //!
 //! Feature `jinja` (default): the chat templates of files of unknown architecture.
 //!
@@ -55,6 +56,7 @@ pub mod convert;
 mod engine;
 mod error;
 pub mod exec;
+mod fnv;
 pub mod forecast;
 mod generate;
 #[cfg(feature = "grammar")]
@@ -62,6 +64,7 @@ pub mod grammar;
 pub mod graph;
 pub mod imatrix;
 pub mod inspect;
+pub mod measure;
 mod options;
 pub mod sample;
 pub mod serve;
