@@ -11,6 +11,7 @@ mod bench;
 mod compare;
 mod convert;
 mod edit;
+pub mod eval;
 mod exit;
 pub mod frontier;
 mod imatrix;

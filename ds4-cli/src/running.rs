@@ -80,6 +80,23 @@ fn drafting(_: &str) -> Result<String, String> {
     Err("this build draws one token at a time".to_owned())
 }
 
+fn within(text: &str, most: f32) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(n) if (0.0..=most).contains(&n) => Ok(n),
+        _ => Err(format!("expected a number from 0 to {most}")),
+    }
+}
+
+/// A temperature on a command line.
+pub(crate) fn temperature(text: &str) -> Result<f32, String> {
+    within(text, 100.0)
+}
+
+/// A probability on a command line.
+pub(crate) fn share(text: &str) -> Result<f32, String> {
+    within(text, 1.0)
+}
+
 /// The command line, with the one-dash spelling `-sys` of `--system`, which clap does not know.
 pub(crate) fn words(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,

@@ -42,6 +42,7 @@
 //! | what a quantization cost | [`compare`] |
 //! | a Hugging Face checkpoint as GGUF | [`convert`] |
 //! | how fast a model is, over its context | [`measure`] |
+//! | how many questions a model answers right | [`eval`] |
 //!
 //! Feature `jinja` (default): the chat templates of files of unknown architecture.
 //!
@@ -55,6 +56,7 @@ pub mod config;
 pub mod convert;
 mod engine;
 mod error;
+pub mod eval;
 pub mod exec;
 mod fnv;
 pub mod forecast;
