@@ -6,6 +6,7 @@
 //! assert_eq!(ds4_cli::run(["ds4", "inspect", "nowhere.gguf"]), ds4_cli::Exit::ModelFile);
 //! ```
 
+pub mod agent;
 mod args;
 mod bench;
 mod compare;
