@@ -6,6 +6,7 @@
 //! assert_eq!(ds4_cli::run(["ds4", "inspect", "nowhere.gguf"]), ds4_cli::Exit::ModelFile);
 //! ```
 
+pub mod agent;
 mod args;
 mod bench;
 mod chat;
@@ -14,8 +15,10 @@ mod complete;
 mod convert;
 mod edit;
 mod env;
+pub mod eval;
 mod exit;
 mod fit;
+pub mod frontier;
 mod imatrix;
 mod inspect;
 mod interrupt;
@@ -24,6 +27,7 @@ mod progress;
 mod quantize;
 mod reading;
 mod requant;
+mod running;
 pub mod server;
 mod split;
 

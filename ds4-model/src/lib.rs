@@ -44,6 +44,8 @@
 //! | which columns matter | [`imatrix`] |
 //! | what a quantization cost | [`compare`] |
 //! | a Hugging Face checkpoint as GGUF | [`convert`] |
+//! | how fast a model is, over its context | [`measure`] |
+//! | how many questions a model answers right | [`eval`] |
 //!
 //! Feature `jinja` (default): the chat templates of files of unknown architecture.
 //!
@@ -59,8 +61,10 @@ pub mod diagnose;
 mod dialogue;
 mod engine;
 mod error;
+pub mod eval;
 pub mod exec;
 pub mod fit;
+mod fnv;
 pub mod forecast;
 mod generate;
 #[cfg(feature = "grammar")]
@@ -68,6 +72,7 @@ pub mod grammar;
 pub mod graph;
 pub mod imatrix;
 pub mod inspect;
+pub mod measure;
 mod options;
 mod reading;
 pub mod sample;

@@ -9,6 +9,7 @@ use ds4_gguf::Gguf;
 use crate::arch::deepseek4::CacheRounding;
 use crate::error::Error;
 use crate::exec::{CopyDir, Token};
+use crate::fnv::Fnv;
 use crate::graph::{Graph, StateId, StateKind};
 use crate::session::Session;
 
@@ -107,29 +108,12 @@ impl Fingerprint {
             CacheRounding::Reference => 0,
             CacheRounding::None => 1,
         }]);
-        Self(hash.0)
+        Self(hash.value())
     }
 
     /// As a number.
     pub fn value(self) -> u64 {
         self.0
-    }
-}
-
-/// FNV-1a, 64 bits: stable over versions and machines; no defence against intent, and none is needed.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for &b in bytes {
-            self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
     }
 }
 

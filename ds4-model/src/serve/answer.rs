@@ -236,6 +236,12 @@ impl Answer {
         }
     }
 
+    /// End it here: what was drawn so far is the answer, as at its limit.
+    pub fn stop(&mut self) -> End {
+        let update = self.end(Ended::Length);
+        update.end.expect("the last update has it")
+    }
+
     fn read(&mut self, session: &mut Session, rows: usize) -> Result<Update, Error> {
         let progress = session.sync_some(&self.request.prompt, rows)?;
         if std::mem::take(&mut self.first) {

@@ -6,12 +6,12 @@
 mod machine;
 mod micro;
 mod speed;
-mod svg;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use ds4_model::measure::chart::{self, Bar, significant};
 use regex::Regex;
 use serde::Serialize;
 
@@ -19,7 +19,6 @@ use crate::{shell, synthetic, workspace};
 use machine::Machine;
 use micro::Median;
 use speed::{Contender, Load, Speed};
-use svg::{Bar, significant};
 
 /// Packages whose criterion benches are run.
 const MICRO: [&str; 2] = ["ds4-gguf", "ds4-quant"];
@@ -244,12 +243,12 @@ fn write(folder: &Path, report: &Report) -> Result<()> {
     save("report.json", &serde_json::to_string_pretty(report)?)?;
     save(
         "engine.svg",
-        &svg::chart("Whole engine", "tok/s", &engine_bars(report)),
+        &chart::bars("Whole engine", "tok/s", &engine_bars(report)),
     )?;
     if !report.micro.is_empty() {
         save(
             "micro.svg",
-            &svg::chart("Packed weights", "GB/s", &micro_bars(report)),
+            &chart::bars("Packed weights", "GB/s", &micro_bars(report)),
         )?;
     }
     Ok(())

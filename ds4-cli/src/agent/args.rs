@@ -1,0 +1,111 @@
+//! The command line of `ds4-agent`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use ds4_model::Sampler;
+use ds4_model::chat::{Effort, RenderOptions, ThinkMode};
+
+use crate::running::{Running, share, temperature};
+
+/// Work in a folder with a model that can read, search and edit files and run commands.
+#[derive(clap::Parser, Clone, Debug)]
+#[command(name = "ds4-agent", version)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) running: Running,
+    /// One task, instead of a conversation.
+    #[arg(short, long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+    /// Ask nothing: without -p the task is all of standard input, and calls need --yes.
+    #[arg(long)]
+    pub(crate) non_interactive: bool,
+    /// Do what the model calls for without asking. It is shown all the same.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// The folder to work in; file tools do not leave it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) root: PathBuf,
+    /// Instructions (also -sys); empty for none [default: what an agent is told here].
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// Built-in tools: some of read, list, search, edit, write, bash; or none.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "read,list,search,edit,write,bash"
+    )]
+    pub(crate) builtin: Vec<String>,
+    /// More tools: a JSON array of declarations, each with a shell `command`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// Append the conversation to this file, one JSON object a line [default: ~/.ds4/agent/TIME-PID.jsonl].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) transcript: Option<PathBuf>,
+    /// Keep no transcript.
+    #[arg(long, conflicts_with = "transcript")]
+    pub(crate) no_transcript: bool,
+    /// Tokens of context.
+    #[arg(short, long, value_name = "N", default_value = "100000")]
+    pub(crate) ctx: NonZeroUsize,
+    /// Most tokens of an answer.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50_000)]
+    pub(crate) tokens: usize,
+    /// Most answers with calls, one after the other, before a person is asked again.
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) max_steps: NonZeroUsize,
+    /// Seconds of a command, when the call does not say.
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    pub(crate) bash_timeout: u64,
+    /// Most bytes of a call's result; of longer ones the middle is left out.
+    #[arg(long, value_name = "N", default_value = "16384")]
+    pub(crate) max_output: NonZeroUsize,
+    /// Temperature; 0 takes the likeliest token. Calls are always written so.
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = temperature)]
+    temp: f32,
+    /// Only the likeliest tokens that together have this probability.
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = share)]
+    top_p: f32,
+    /// Only tokens with at least this share of the likeliest one's probability.
+    #[arg(long, value_name = "F", default_value_t = 0.05, value_parser = share)]
+    min_p: f32,
+    /// Which random numbers [default: the time].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Think before answering, which is the default.
+    #[arg(long, conflicts_with_all = ["think_max", "nothink"])]
+    think: bool,
+    /// Think as hard as the model can.
+    #[arg(long, conflicts_with = "nothink")]
+    think_max: bool,
+    /// Answer at once.
+    #[arg(long)]
+    nothink: bool,
+}
+
+impl Args {
+    /// How the conversation becomes a prompt. What was thought about calls stays.
+    pub(crate) fn render(&self) -> RenderOptions {
+        RenderOptions {
+            think: if self.nothink {
+                ThinkMode::Off
+            } else {
+                ThinkMode::On
+            },
+            effort: self.think_max.then_some(Effort::Max),
+            ..RenderOptions::default()
+        }
+    }
+
+    /// How tokens are drawn, by `clock` when there is no seed.
+    pub(crate) fn sampler(&self, clock: u64, vocab_len: usize) -> Sampler {
+        Sampler {
+            temperature: self.temp,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            vocab_len,
+            ..Sampler::seeded(self.seed.unwrap_or(clock))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Who sits at the terminal: asked for tasks, and whether a call may be made.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anyhow::Result;
+use serde_json::Value;
+
+/// What may be done with a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is made.
+    Yes,
+    /// It is not, and the model is told.
+    No,
+}
+
+/// Most characters of an argument that are shown.
+const SHOWN: usize = 400;
+
+/// The person's choices so far.
+pub(super) struct Person {
+    /// Every call is made without asking.
+    always: bool,
+    /// There is nobody to ask.
+    absent: bool,
+}
+
+impl Person {
+    pub(super) fn new(always: bool, absent: bool) -> Self {
+        Self { always, absent }
+    }
+
+    /// The next task; `None` at the end of the input.
+    pub(super) fn task(&self) -> Result<Option<String>> {
+        if io::stdin().is_terminal() {
+            let mut out = io::stderr().lock();
+            write!(out, "> ")?;
+            out.flush()?;
+        }
+        line()
+    }
+
+    /// Show a call, and ask unless that was settled.
+    pub(super) fn allows(&mut self, name: &str, arguments: &str) -> Result<Verdict> {
+        let mut out = io::stderr().lock();
+        writeln!(out, "· {}", described(name, arguments))?;
+        if self.always {
+            return Ok(Verdict::Yes);
+        }
+        if self.absent {
+            writeln!(
+                out,
+                "  not made: nobody is asked here, and --yes was not given"
+            )?;
+            return Ok(Verdict::No);
+        }
+        write!(out, "  make this call? [y]es, [n]o, [a]lways: ")?;
+        out.flush()?;
+        drop(out);
+        // The end of the input is no consent.
+        let answer = line()?.unwrap_or_default();
+        Ok(match answer.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Verdict::Yes,
+            "a" | "always" => {
+                self.always = true;
+                Verdict::Yes
+            }
+            _ => Verdict::No,
+        })
+    }
+}
+
+fn line() -> Result<Option<String>> {
+    let mut line = String::new();
+    let n = io::stdin().lock().read_line(&mut line)?;
+    Ok((n > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
+}
+
+/// A call on a few lines. Control characters are spelled out: they could make a terminal show something else.
+fn described(name: &str, arguments: &str) -> String {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    let mut out = plain(name);
+    for (name, value) in arguments.as_object().into_iter().flatten() {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        let long = text.chars().count() > SHOWN;
+        let shown: String = text.chars().take(SHOWN).collect();
+        let shown = plain(&shown).replace('\n', "\n      ");
+        let rest = if long { " …" } else { "" };
+        out += &format!("\n    {}: {shown}{rest}", plain(name));
+    }
+    out
+}
+
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\n' {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_shown_without_tricks() {
+        let long = "x".repeat(1000);
+        let arguments = serde_json::json!({"command": "a\u{1b}[2Kb\nc", "n": 3, "long": long});
+        let shown = described("bash", &arguments.to_string());
+        assert!(shown.contains("command: a\\u{1b}[2Kb\n      c"), "{shown}");
+        assert!(shown.contains("n: 3") && shown.contains("x …"), "{shown}");
+        assert!(shown.len() < 600);
+    }
+
+    #[test]
+    fn with_nobody_there_only_what_was_allowed_before_is_done() {
+        assert_eq!(
+            Person::new(false, true).allows("t", "{}").unwrap(),
+            Verdict::No
+        );
+        assert_eq!(
+            Person::new(true, true).allows("t", "{}").unwrap(),
+            Verdict::Yes
+        );
+    }
+}

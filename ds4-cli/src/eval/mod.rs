@@ -1,0 +1,235 @@
+//! `ds4-eval`: questions with known answers, asked of a file or of a server.
+
+mod args;
+mod remote;
+mod report;
+mod trace;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use ds4_gguf::NewFile;
+use ds4_model::eval::{self, Answered, Case};
+use ds4_model::{Engine, Session};
+use serde_json::{Value, json};
+
+use crate::exit::{self, Exit};
+use crate::progress::Progress;
+use crate::running::words;
+use args::Args;
+use remote::Remote;
+use report::Report;
+use trace::{Entry, Trace};
+
+/// Tokens that a message's markers and the effort's text can take, at most.
+const MARKERS: usize = 256;
+
+/// Parse the command line and ask.
+pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
+    match Args::try_parse_from(words(arguments)) {
+        Ok(args) => exit::report(evaluate(&args)),
+        Err(error) => exit::usage(&error),
+    }
+}
+
+fn evaluate(args: &Args) -> Result<()> {
+    if let Some(path) = &args.regrade_trace {
+        let entries = trace::read(path)?;
+        return report(args, &entries, &json!({ "trace": path }));
+    }
+    let cases = cases(args)?;
+    if args.list_cases {
+        return list(&cases);
+    }
+    let kept = kept(args)?;
+    let mut answerer = Answerer::new(args, &cases)?;
+    let old = cases.iter().filter_map(|case| kept.get(&case.id));
+    let mut trace = match &args.trace {
+        None => None,
+        Some(path) => Some(Trace::create(path, old)?),
+    };
+    let mut entries = Vec::with_capacity(cases.len());
+    let total = cases.len() as u64;
+    let progress = (!args.plain).then(|| Progress::counting("eval"));
+    let mut stopped = None;
+    for (index, case) in cases.into_iter().enumerate() {
+        if let Some(entry) = kept.get(&case.id) {
+            entries.push(entry.clone());
+            continue;
+        }
+        let start = Instant::now();
+        let mut each = |_: usize| match &progress {
+            Some(progress) => progress.at(&case.id, index as u64, total),
+            None => ControlFlow::Continue(()),
+        };
+        let answered = match answerer.answer(args, index, &case, &mut each) {
+            Ok(answered) => answered,
+            // What has been asked is reported all the same.
+            Err(error) => {
+                stopped = Some(error.context(format!("question {}", case.id)));
+                break;
+            }
+        };
+        let entry = Entry::new(case, answered, start.elapsed().as_secs_f64());
+        if let (Some(trace), Some(path)) = (&mut trace, &args.trace) {
+            trace
+                .add(&entry)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        if args.plain {
+            let word = if entry.grade.correct {
+                "right"
+            } else {
+                "wrong"
+            };
+            writeln!(io::stderr(), "{word}  {}", entry.case.id)?;
+        }
+        entries.push(entry);
+    }
+    drop(progress);
+    if let Some(error) = stopped {
+        Report::of(&entries).table(&mut io::stderr().lock())?;
+        return Err(error);
+    }
+    report(args, &entries, &asked(args))
+}
+
+/// The questions that the command line chooses.
+fn cases(args: &Args) -> Result<Vec<Case>> {
+    let all = match &args.cases {
+        None => args.suite.cases(),
+        Some(path) => {
+            let name = || path.display().to_string();
+            let text = fs::read_to_string(path).with_context(name)?;
+            Case::parse_lines(&text).with_context(name)?
+        }
+    };
+    if let Some(most) = args.questions {
+        return Ok(all.into_iter().take(most.get()).collect());
+    }
+    if args.case_sequence.is_empty() {
+        return Ok(all);
+    }
+    let place = |place: &std::num::NonZeroUsize| {
+        all.get(place.get() - 1).cloned().with_context(|| {
+            format!(
+                "--case-sequence has {place}, there are {} questions",
+                all.len()
+            )
+        })
+    };
+    args.case_sequence.iter().map(place).collect()
+}
+
+fn list(cases: &[Case]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    for case in cases {
+        let question = case.question().lines().next().unwrap_or_default();
+        writeln!(
+            out,
+            "{}  {}  {}  {question}",
+            case.id,
+            case.category,
+            case.expected.kind()
+        )?;
+    }
+    Ok(())
+}
+
+/// Whole answers of an earlier run, by the question's id.
+fn kept(args: &Args) -> Result<HashMap<String, Entry>> {
+    match &args.trace {
+        Some(path) if args.retry_incomplete && path.exists() => Ok(trace::read(path)?
+            .into_iter()
+            .filter(|entry| entry.answered.complete)
+            .map(|entry| (entry.case.id.clone(), entry))
+            .collect()),
+        _ => Ok(HashMap::new()),
+    }
+}
+
+/// Who answers.
+enum Answerer {
+    Local(Box<Session>),
+    Remote(Remote),
+}
+
+impl Answerer {
+    fn new(args: &Args, cases: &[Case]) -> Result<Self> {
+        if let Some(url) = &args.url {
+            return Ok(Self::Remote(Remote::new(args, url)?));
+        }
+        let engine: Engine = args.running.open(Some(context(args, cases)))?;
+        Ok(Self::Local(Box::new(engine.session()?)))
+    }
+
+    fn answer(
+        &mut self,
+        args: &Args,
+        index: usize,
+        case: &Case,
+        each: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    ) -> Result<Answered> {
+        match self {
+            Self::Local(session) => {
+                let vocab_len = session.engine().tokenizer().vocab_len();
+                let mut sampler = args.sampler(index, vocab_len);
+                let (render, budget) = (args.render(), args.budget());
+                Ok(eval::answer(
+                    session,
+                    case,
+                    &render,
+                    &mut sampler,
+                    &budget,
+                    each,
+                )?)
+            }
+            Self::Remote(remote) => {
+                // A request cannot be stopped half-way; between two it can.
+                ensure!(each(0).is_continue(), "stopped");
+                remote.answer(args, index, case)
+            }
+        }
+    }
+}
+
+/// Tokens of context: enough for the longest question, since a token has at least one byte, and its answer.
+fn context(args: &Args, cases: &[Case]) -> usize {
+    let bytes = |case: &Case| -> usize {
+        let messages = case.messages.iter();
+        messages.map(|m| m.content.len() + MARKERS).sum::<usize>() + 4 * MARKERS
+    };
+    let longest = cases.iter().map(bytes).max().unwrap_or(0);
+    let needed = longest.saturating_add(args.budget().tokens);
+    args.ctx.map_or(needed, Into::into)
+}
+
+/// What was asked of whom, for the report.
+fn asked(args: &Args) -> Value {
+    json!({
+        "model": args.url.is_none().then(|| args.running.model.display().to_string()),
+        "url": args.url,
+        "cases": args.cases,
+        "temperature": args.temp,
+        "seed": args.seed,
+        "tokens": args.budget().tokens,
+    })
+}
+
+fn report(args: &Args, entries: &[Entry], asked: &Value) -> Result<()> {
+    let report = Report::of(entries);
+    report.table(&mut io::stderr().lock())?;
+    if let Some(path) = &args.json {
+        let mut file = NewFile::create(path, true)?;
+        writeln!(file, "{:#}", report.to_json(asked))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        file.publish()?;
+    }
+    Ok(())
+}
