@@ -333,7 +333,7 @@ fn the_environment_is_listed_and_the_flag_wins() {
         "{shown}"
     );
     assert!(errors.contains("DS4_NO_SUCH is set"), "{errors}");
-    for (threads, flag, code) in [("1", None, 0), ("many", None, 2), ("many", Some("1"), 0)] {
+    for (threads, flag, code) in [("1", None, 0), ("many", None, 2), ("3", Some("1"), 0)] {
         let mut arguments = vec!["bench", "-m", DEMO, "-p", "2", "-g", "1", "--json"];
         arguments.extend(flag.iter().flat_map(|n| ["-t", n]));
         let output = command(&arguments)

@@ -114,7 +114,7 @@ impl Dialogue {
     ///
     /// # Errors
     /// [`Error::Context`] when the conversation has no room for an answer, [`Error::Stopped`] when `on` breaks off before
-    /// the prompt is read, [`Error::Chat`], [`Error::Exec`]. The question was not asked then.
+    /// a token is drawn, [`Error::Chat`], [`Error::Exec`]. The question was not asked then.
     pub fn ask(
         &mut self,
         question: impl Into<String>,

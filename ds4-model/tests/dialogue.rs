@@ -122,6 +122,21 @@ fn a_question_that_is_not_answered_was_not_asked() {
         matches!(stopped, Err(Error::Stopped { done: 8, total: 11 })),
         "{stopped:?}"
     );
+    // Nor when all of the prompt was read, but nothing of an answer was there.
+    let stopped = dialogue.ask(FRANCE, &mut |update| match update.read {
+        11 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(
+        matches!(
+            stopped,
+            Err(Error::Stopped {
+                done: 11,
+                total: 11
+            })
+        ),
+        "{stopped:?}"
+    );
     let long = FRANCE.repeat(20);
     let error = dialogue.ask(&long, &mut on);
     assert!(matches!(error, Err(Error::Context { .. })), "{error:?}");

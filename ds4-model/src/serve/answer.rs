@@ -210,7 +210,7 @@ impl Answer {
     /// the updates too. With it comes the sampler, for the next answer.
     ///
     /// # Errors
-    /// As for [`Self::try_turn`], and [`Error::Stopped`] when `on` breaks off while the prompt is read.
+    /// As for [`Self::try_turn`], and [`Error::Stopped`] when `on` breaks off before a token is drawn.
     pub fn run(
         mut self,
         session: &mut Session,
@@ -220,7 +220,7 @@ impl Answer {
         loop {
             let mut update = self.try_turn(session, rows)?;
             if on(&update).is_break() && update.end.is_none() {
-                if !self.begun {
+                if self.usage.completion == 0 {
                     return Err(Error::Stopped {
                         done: update.read,
                         total: self.request.prompt.len(),
