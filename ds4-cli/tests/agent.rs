@@ -162,7 +162,7 @@ fn what_makes_no_sense_is_refused() {
         (&["--builtin", "fly"], 1, "there is no tool `fly`"),
         (&["--tools", "bad.json"], 1, "`command` is missing"),
         (&["--tools", "twice.json"], 1, "two tools are called `read`"),
-        (&["--temp", "x"], 2, "from 0 to 100"),
+        (&["--top-p", "1.5"], 2, "from 0 to 1"),
         (&["--ssd-streaming"], 2, "mapped memory"),
     ] {
         let (found, _, errors) = agent(&folder, arguments, "");

@@ -334,7 +334,7 @@ fn what_cannot_be_asked_is_refused() {
             2,
             "core, hard, hard-smoke or all",
         ),
-        (&["-m", DEMO, "--temp", "-1"], 2, "from 0 to 100"),
+        (&["-m", DEMO, "--temp", "101"], 2, "from 0 to 100"),
         (
             &["--url", "https://example.org/v1"],
             1,

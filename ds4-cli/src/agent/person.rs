@@ -14,8 +14,8 @@ pub(super) enum Verdict {
     No,
 }
 
-/// Most characters of an argument that are shown.
-const SHOWN: usize = 400;
+/// Most characters of an argument that are shown; of a command, all are, since its end counts as much as its beginning.
+const SHOWN: usize = 2000;
 
 /// The person's choices so far.
 pub(super) struct Person {
@@ -76,7 +76,7 @@ fn line() -> Result<Option<String>> {
     Ok((n > 0).then(|| line.trim_end_matches(['\n', '\r']).to_owned()))
 }
 
-/// A call on a few lines. Control characters are spelled out: they could make a terminal show something else.
+/// A call on a few lines.
 fn described(name: &str, arguments: &str) -> String {
     let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
     let mut out = plain(name);
@@ -84,19 +84,24 @@ fn described(name: &str, arguments: &str) -> String {
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        let long = text.chars().count() > SHOWN;
-        let shown: String = text.chars().take(SHOWN).collect();
+        let count = text.chars().count();
+        let most = if name == "command" { count } else { SHOWN };
+        let shown: String = text.chars().take(most).collect();
         let shown = plain(&shown).replace('\n', "\n      ");
-        let rest = if long { " …" } else { "" };
-        out += &format!("\n    {}: {shown}{rest}", plain(name));
+        out += &format!("\n    {}: {shown}", plain(name));
+        if count > most {
+            out += &format!(" … {} characters more", count - most);
+        }
     }
     out
 }
 
-fn plain(text: &str) -> String {
+/// A text for a terminal: characters that could make it show something else are spelled out, line breaks and tabs excepted.
+pub(super) fn plain(text: &str) -> String {
+    let turns = |c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\n' {
+        if (c.is_control() && c != '\n' && c != '\t') || turns(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -111,12 +116,16 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_without_tricks() {
-        let long = "x".repeat(1000);
-        let arguments = serde_json::json!({"command": "a\u{1b}[2Kb\nc", "n": 3, "long": long});
+        let long = "x".repeat(3000);
+        let arguments =
+            serde_json::json!({"command": "a\u{1b}[2Kb\nc\u{202e}", "n": 3, "long": long});
         let shown = described("bash", &arguments.to_string());
-        assert!(shown.contains("command: a\\u{1b}[2Kb\n      c"), "{shown}");
-        assert!(shown.contains("n: 3") && shown.contains("x …"), "{shown}");
-        assert!(shown.len() < 600);
+        let command = "command: a\\u{1b}[2Kb\n      c\\u{202e}\n";
+        assert!(shown.contains(command), "{shown}");
+        assert!(shown.contains("n: 3\n"), "{shown}");
+        assert!(shown.ends_with("xx … 1000 characters more"), "{shown}");
+        let command = serde_json::json!({"command": format!("{long}; rm")});
+        assert!(described("bash", &command.to_string()).ends_with("x; rm"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ds4_model::{Message, Sampler, Session};
 use serde_json::json;
 
 use super::interrupt;
-use super::person::{Person, Verdict};
+use super::person::{Person, Verdict, plain};
 use super::tools::Toolbox;
 use super::transcript::Transcript;
 
@@ -190,13 +190,17 @@ impl Shown {
                     writeln!(io::stderr())?;
                 }
                 let mut out = io::stdout().lock();
-                out.write_all(text.as_bytes())?;
+                if out.is_terminal() {
+                    out.write_all(plain(text).as_bytes())?;
+                } else {
+                    out.write_all(text.as_bytes())?;
+                }
                 out.flush()?;
                 self.content |= !text.is_empty();
             }
             Delta::Reasoning(text) if self.people => {
                 let mut out = io::stderr().lock();
-                out.write_all(text.as_bytes())?;
+                out.write_all(plain(text).as_bytes())?;
                 out.flush()?;
                 self.reasoning |= !text.is_empty();
             }

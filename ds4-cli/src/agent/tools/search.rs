@@ -29,13 +29,8 @@ pub(super) fn search(toolbox: &Toolbox, arguments: &Arguments) -> Result<String>
     } else {
         regex::escape(query)
     };
-    // Case is folded as in ASCII: the tables of all scripts are not built in.
-    let fold = !flag(arguments, "case_sensitive")?;
-    let pattern = match fold && query.is_ascii() {
-        true => format!("(?i-u:{pattern})"),
-        false => pattern,
-    };
     let pattern = RegexBuilder::new(&pattern)
+        .case_insensitive(!flag(arguments, "case_sensitive")?)
         .size_limit(PATTERN_BYTES)
         .build()
         .context("`query`")?;

@@ -1,6 +1,6 @@
 //! `bash`: a command in the folder, in a process group of its own, with a time limit and bounded output.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -61,30 +61,27 @@ pub(super) fn run(
     } else {
         Stdio::null()
     };
-    let mut child = Command::new("sh")
+    // One pipe for both, so that lines are in the order in which they were written.
+    let (reader, writer) = io::pipe().context("cannot make a pipe")?;
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", command])
         .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(toolbox.sandbox.root())
         .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .context("cannot start a shell")?;
+        .stdout(writer.try_clone().context("cannot make a pipe")?)
+        .stderr(writer)
+        .process_group(0);
+    let mut child = shell.spawn().context("cannot start a shell")?;
+    // It holds the writing ends, without which the reader would never come to an end.
+    drop(shell);
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
         // A command need not read it; its end ends this thread.
         thread::spawn(move || drop(pipe.write_all(input.as_bytes())));
     }
     let output = Arc::new(Mutex::new(Bounded::new(toolbox.limits.output)));
-    let (done, finished) = mpsc::channel();
-    if let Some(pipe) = child.stdout.take() {
-        collect(pipe, Arc::clone(&output), done.clone());
-    }
-    if let Some(pipe) = child.stderr.take() {
-        collect(pipe, Arc::clone(&output), done.clone());
-    }
-    drop(done);
+    let finished = collect(reader, Arc::clone(&output));
 
     let start = Instant::now();
     let mut why = None;
@@ -109,7 +106,8 @@ pub(super) fn run(
     if status.is_none() {
         child.wait().context("cannot wait for the command")?;
     }
-    until_finished(&finished);
+    // Not for ever, and its end is no matter then.
+    let _ = finished.recv_timeout(GRACE);
     let mut text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
     let note = why.or_else(|| {
         let status = status.filter(|s| !s.success())?;
@@ -130,12 +128,9 @@ pub(super) fn run(
     Ok(text)
 }
 
-/// Read a pipe to its end on a thread, and say so.
-fn collect(
-    mut pipe: impl Read + Send + 'static,
-    output: Arc<Mutex<Bounded>>,
-    done: mpsc::Sender<()>,
-) {
+/// Read a pipe to its end on a thread, which says so.
+fn collect(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Bounded>>) -> Receiver<()> {
+    let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(n) = pipe.read(&mut buffer) {
@@ -148,15 +143,7 @@ fn collect(
         // Nobody waits any more when a time limit came first.
         let _ = done.send(());
     });
-}
-
-/// Wait for all readers, but not for ever.
-fn until_finished(finished: &Receiver<()>) {
-    let end = Instant::now() + GRACE;
-    while finished
-        .recv_timeout(end.saturating_duration_since(Instant::now()))
-        .is_ok()
-    {}
+    finished
 }
 
 /// The first and the last bytes of a long output.
