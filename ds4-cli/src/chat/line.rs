@@ -1,6 +1,6 @@
 //! What the parser of the command line has no way to say: `-sys`, and `--help TOPIC`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Write;
 
 use anyhow::Result;
@@ -72,10 +72,7 @@ fn show(topic: &str) -> Result<()> {
             .map(|c| c.get_name().to_owned())
             .collect();
         for name in names {
-            command = command
-                .mut_subcommand(OsStr::new(&name).to_string_lossy().into_owned(), |c| {
-                    c.hide(true)
-                });
+            command = command.mut_subcommand(name, |c| c.hide(true));
         }
     }
     Ok(command.print_long_help()?)
