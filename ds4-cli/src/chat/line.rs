@@ -72,7 +72,7 @@ fn show(topic: &str) -> Result<()> {
             .map(|c| c.get_name().to_owned())
             .collect();
         for name in names {
-            command = command.mut_subcommand(&name, |c| c.hide(true));
+            command = command.mut_subcommand(name, |c| c.hide(true));
         }
     }
     Ok(command.print_long_help()?)
