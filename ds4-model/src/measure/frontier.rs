@@ -98,7 +98,9 @@ impl Iterator for Frontiers {
         let next = match self.growth {
             Growth::By(tokens) => now.saturating_add(tokens),
             // A cast saturates; a factor just above 1 must still move.
-            Growth::Times(factor) => ((now as f64 * factor).ceil() as usize).max(now + 1),
+            Growth::Times(factor) => {
+                ((now as f64 * factor).ceil() as usize).max(now.saturating_add(1))
+            }
         };
         self.next = (now < self.max).then_some(next.min(self.max));
         Some(now)
