@@ -18,7 +18,7 @@ const PREFIX: &str = "DS4_";
 const TABLE: [(&str, &str); 2] = [
     (
         THREADS,
-        "threads of ds4 and its commands, where -t does not say; 0 is one a core",
+        "threads of every program, where -t does not say; 0 is one a core",
     ),
     (
         HISTORY,

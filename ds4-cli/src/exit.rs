@@ -150,12 +150,6 @@ pub(crate) fn usage(error: &clap::Error) -> Exit {
     }
 }
 
-/// Refuse a command line that asks for what this build cannot do.
-pub(crate) fn refuse(why: &str) -> Exit {
-    let _ = writeln!(io::stderr(), "error: {why}");
-    Exit::Usage
-}
-
 /// Print a failure with its causes. A reader that has gone away (`ds4 inspect … | head`) is no failure.
 pub(crate) fn report(result: Result<()>) -> Exit {
     report_as(result.map(|()| Exit::Ok))

@@ -26,6 +26,11 @@ pub(crate) fn is_set() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
+/// Whether it was pressed; from now on it is not.
+pub(crate) fn take() -> bool {
+    STOP.swap(false, Ordering::Relaxed)
+}
+
 /// It was heeded.
 pub(crate) fn clear() {
     STOP.store(false, Ordering::Relaxed);

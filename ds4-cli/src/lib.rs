@@ -22,10 +22,10 @@ pub mod frontier;
 mod imatrix;
 mod inspect;
 mod interrupt;
-mod later;
 mod progress;
 mod quantize;
 mod reading;
+mod refused;
 mod requant;
 mod running;
 pub mod server;
@@ -43,7 +43,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     if let Some(shown) = chat::line::help_topic(&arguments) {
         return exit::report(shown);
     }
-    let parsed = chat::refused::add_to(args::Args::command())
+    let parsed = refused::add_to(args::Args::command())
         .try_get_matches_from(arguments)
         .and_then(|matches| Ok((args::Args::from_arg_matches(&matches)?, matches)));
     let (args, matches) = match parsed {
@@ -51,7 +51,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         Err(error) => return exit::usage(&error),
     };
     let Some(command) = args.command else {
-        let refused = chat::refused::check(&matches);
+        let refused = refused::check(&matches);
         return exit::report_as(refused.and_then(|()| chat::run(&args.chat)));
     };
     let result = match command {

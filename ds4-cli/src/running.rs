@@ -1,6 +1,5 @@
 //! How a model is opened and run: the flags that `ds4-bench`, `ds4-eval` and `ds4-agent` share.
 
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -16,9 +15,9 @@ pub(crate) struct Running {
     /// The model.
     #[arg(short, long, value_name = "FILE", default_value = "ds4flash.gguf")]
     pub(crate) model: PathBuf,
-    /// Threads; 0 is one a core [default: DS4_THREADS, else 0].
-    #[arg(short, long)]
-    threads: Option<usize>,
+    /// Threads, at most 1024; 0 is one a core.
+    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
+    pub(crate) threads: usize,
     /// Tokens of a prompt computed in one step.
     #[arg(long, default_value = "512")]
     prefill_chunk: NonZeroUsize,
@@ -34,31 +33,6 @@ pub(crate) struct Running {
     /// The processor, which is also the default.
     #[arg(long, conflicts_with = "backend")]
     cpu: bool,
-    #[command(flatten)]
-    planned: Planned,
-}
-
-/// Flags of antirez/ds4 that are known here and refused, so that no script believes that they did something.
-#[derive(clap::Args, Clone, Debug)]
-struct Planned {
-    #[arg(long, visible_alias = "hip", hide = true, value_parser = device, num_args = 0..=1, default_missing_value = "on")]
-    rocm: Option<String>,
-    #[arg(long, hide = true, value_parser = streaming, num_args = 0..=1, default_missing_value = "on")]
-    ssd_streaming: Option<String>,
-    #[arg(long, hide = true, value_parser = streaming, num_args = 0..=1, default_missing_value = "on")]
-    ssd_streaming_cold: Option<String>,
-    #[arg(long, hide = true, value_parser = streaming)]
-    ssd_streaming_cache_experts: Option<String>,
-    #[arg(long, hide = true, value_parser = streaming)]
-    ssd_streaming_preload_experts: Option<String>,
-    #[arg(long, hide = true, value_parser = streaming)]
-    expert_profile: Option<String>,
-    #[arg(long, hide = true, value_parser = drafting, num_args = 0..=1, default_missing_value = "on")]
-    mtp: Option<String>,
-    #[arg(long, hide = true, value_parser = drafting, num_args = 0..=1, default_missing_value = "on")]
-    dspark: Option<String>,
-    #[arg(long, hide = true, value_parser = drafting, num_args = 0..=1, default_missing_value = "on")]
-    dspark_strict: Option<String>,
 }
 
 fn backend(name: &str) -> Result<String, String> {
@@ -66,18 +40,6 @@ fn backend(name: &str) -> Result<String, String> {
         "cpu" | "auto" => Ok(name.to_owned()),
         _ => Err("this build computes on the processor alone; expected cpu or auto".to_owned()),
     }
-}
-
-fn device(_: &str) -> Result<String, String> {
-    Err("this build computes on the processor".to_owned())
-}
-
-fn streaming(_: &str) -> Result<String, String> {
-    Err("this build has all weights in mapped memory".to_owned())
-}
-
-fn drafting(_: &str) -> Result<String, String> {
-    Err("this build draws one token at a time".to_owned())
 }
 
 fn within(text: &str, most: f32) -> Result<f32, String> {
@@ -97,43 +59,14 @@ pub(crate) fn share(text: &str) -> Result<f32, String> {
     within(text, 1.0)
 }
 
-/// The command line, with the one-dash spelling `-sys` of `--system`, which clap does not know.
-pub(crate) fn words(
-    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-) -> Vec<OsString> {
-    let spelled = |word: OsString| {
-        if word == "-sys" {
-            "--system".into()
-        } else {
-            word
-        }
-    };
-    arguments.into_iter().map(|w| spelled(w.into())).collect()
-}
-
 impl Running {
-    /// Threads, by flag or environment.
-    ///
-    /// # Errors
-    /// When the variable is no number.
-    pub(crate) fn threads(&self) -> Result<usize> {
-        match (self.threads, std::env::var("DS4_THREADS")) {
-            (Some(threads), _) => Ok(threads),
-            (None, Ok(text)) => text
-                .trim()
-                .parse()
-                .with_context(|| format!("DS4_THREADS is `{text}`, expected a number")),
-            (None, Err(_)) => Ok(0),
-        }
-    }
-
     /// Open the model for timelines of up to `context` tokens; `None`: as long as it can.
     ///
     /// # Errors
     /// Those of [`Engine::open`], with the file's name.
     pub(crate) fn open(&self, context: Option<usize>) -> Result<Engine> {
         let mut options = Options::default();
-        options.threads = self.threads()?;
+        options.threads = self.threads;
         options.prefill_rows = self.prefill_chunk.get();
         options.context = context;
         if self.quality {

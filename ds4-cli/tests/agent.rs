@@ -163,7 +163,7 @@ fn what_makes_no_sense_is_refused() {
         (&["--tools", "bad.json"], 1, "`command` is missing"),
         (&["--tools", "twice.json"], 1, "two tools are called `read`"),
         (&["--top-p", "1.5"], 2, "from 0 to 1"),
-        (&["--ssd-streaming"], 2, "mapped memory"),
+        (&["--ssd-streaming"], 2, "maps all weights"),
     ] {
         let (found, _, errors) = agent(&folder, arguments, "");
         assert_eq!(found, code, "{arguments:?}: {errors}");

@@ -236,7 +236,7 @@ fn what_cannot_be_measured_is_refused_and_leaves_no_file() {
         (
             &["--prompt-file", "text.txt", "--mtp", "draft.gguf"],
             2,
-            "one token at a time",
+            "without drafts",
         ),
         (
             &[

@@ -7,7 +7,6 @@
 //! ```
 
 mod args;
-mod interrupt;
 mod person;
 mod sandbox;
 mod tools;
@@ -18,13 +17,12 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use ds4_model::Message;
 use ds4_model::chat::Conversation;
 use serde_json::json;
 
 use crate::exit::{self, Exit};
-use crate::running::words;
+use crate::{interrupt, refused};
 use args::Args;
 use person::Person;
 use sandbox::Sandbox;
@@ -46,9 +44,9 @@ Ctrl-C    stop what is being done; twice, end
 
 /// Parse the command line and work.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    match Args::try_parse_from(words(arguments)) {
+    match refused::parse::<Args>(arguments) {
         Ok(args) => exit::report(work(&args)),
-        Err(error) => exit::usage(&error),
+        Err(exit) => exit,
     }
 }
 
@@ -96,7 +94,7 @@ fn work(args: &Args) -> Result<()> {
         calls: 0,
         session,
     };
-    interrupt::listen();
+    interrupt::hear();
     if let Some(text) = &args.prompt {
         return agent.task(text);
     }

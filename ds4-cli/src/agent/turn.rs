@@ -8,10 +8,10 @@ use ds4_model::serve::{Answer, End, Ended, Reading, Request};
 use ds4_model::{Message, Sampler, Session};
 use serde_json::json;
 
-use super::interrupt;
 use super::person::{Person, Verdict, plain};
 use super::tools::Toolbox;
 use super::transcript::Transcript;
+use crate::interrupt;
 
 /// What a model reads when a call was not allowed.
 const REFUSED: &str = "error: the user does not allow this call";
@@ -147,7 +147,7 @@ impl Agent {
         let rows = engine.options().prefill_rows;
         let mut shown = Shown::new();
         loop {
-            if interrupt::asked() && answer.is_decoding() {
+            if interrupt::is_set() && answer.is_decoding() {
                 // As much as there is becomes part of the conversation.
                 return shown.end(answer.stop());
             }

@@ -10,7 +10,6 @@ pub(crate) mod args;
 mod command;
 mod diagnose;
 pub(crate) mod line;
-pub(crate) mod refused;
 mod repl;
 mod screen;
 mod talk;

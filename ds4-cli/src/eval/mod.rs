@@ -13,7 +13,6 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use clap::Parser;
 use ds4_gguf::NewFile;
 use ds4_model::eval::{self, Answered, Case};
 use ds4_model::{Engine, Session};
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::exit::{self, Exit};
 use crate::progress::Progress;
-use crate::running::words;
+use crate::refused;
 use args::Args;
 use remote::Remote;
 use report::Report;
@@ -32,9 +31,9 @@ const MARKERS: usize = 256;
 
 /// Parse the command line and ask.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    match Args::try_parse_from(words(arguments)) {
+    match refused::parse::<Args>(arguments) {
         Ok(args) => exit::report(evaluate(&args)),
-        Err(error) => exit::usage(&error),
+        Err(exit) => exit,
     }
 }
 

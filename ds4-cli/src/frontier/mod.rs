@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use ds4_gguf::NewFile;
 use ds4_model::measure::{Bench, Frontiers, Prefill};
 use ds4_model::tokenizer::Special;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::exit::{self, Exit};
 use crate::progress::Progress;
-use crate::running::words;
+use crate::refused;
 use args::Args;
 use table::Row;
 
@@ -28,13 +28,13 @@ const SNAPSHOT_MAX: u64 = 1 << 30;
 
 /// Parse the command line and measure.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    let parsed = Args::try_parse_from(words(arguments)).and_then(|args| {
-        let invalid = |error| Args::command().error(clap::error::ErrorKind::ValueValidation, error);
-        let frontiers = args.frontiers().map_err(invalid)?;
-        Ok((args, frontiers))
-    });
-    match parsed {
-        Ok((args, frontiers)) => exit::report(measure(&args, frontiers)),
+    let args: Args = match refused::parse(arguments) {
+        Ok(args) => args,
+        Err(exit) => return exit,
+    };
+    let invalid = |error| Args::command().error(clap::error::ErrorKind::ValueValidation, error);
+    match args.frontiers().map_err(invalid) {
+        Ok(frontiers) => exit::report(measure(&args, frontiers)),
         Err(error) => exit::usage(&error),
     }
 }
@@ -196,7 +196,7 @@ fn write_reports(args: &Args, engine: &Engine, rows: &[Row]) -> Result<()> {
             "version": env!("CARGO_PKG_VERSION"),
             "model": model,
             "backend": "cpu",
-            "threads": args.running.threads()?,
+            "threads": args.running.threads,
             "prefill_chunk": engine.options().prefill_rows,
             "ctx": engine.context(),
             "prompt": args.prompt_file.as_ref().or(args.chat_prompt_file.as_ref()),

@@ -31,8 +31,8 @@ pub(crate) struct Args {
     /// Most tokens of an answer, when the request does not say.
     #[arg(short = 'n', long, default_value_t = 393_216)]
     pub(crate) tokens: usize,
-    /// Threads; 0 is one a core.
-    #[arg(short, long, default_value_t = 0)]
+    /// Threads, at most 1024; 0 is one a core.
+    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
     pub(crate) threads: usize,
     /// Tokens of a prompt computed in one step.
     #[arg(long, default_value = "512")]

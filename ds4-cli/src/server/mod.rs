@@ -27,7 +27,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use ds4_model::serve::{Scheduler, Settings, Store, StoreError};
 use ds4_model::{Engine, Options};
 use tokio::net::TcpListener;
@@ -35,6 +34,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::exit::{self, Exit};
+use crate::refused;
 use args::Args;
 use state::{App, Shared};
 
@@ -46,13 +46,9 @@ const RESTART: Duration = Duration::from_secs(10);
 
 /// Parse the command line and serve until told to stop.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    if let Some(why) = crate::later::refuse(&arguments) {
-        return exit::refuse(&why);
-    }
-    match Args::try_parse_from(arguments) {
+    match refused::parse(arguments) {
         Ok(args) => exit::report(serve(args)),
-        Err(error) => exit::usage(&error),
+        Err(exit) => exit,
     }
 }
 

@@ -244,7 +244,7 @@ fn what_cannot_be_served_is_refused_at_the_start() {
         (
             &["-m", client::DEMO, "--ssd-streaming"],
             2,
-            "--ssd-streaming: this build maps",
+            "--ssd-streaming is not taken: this build maps",
         ),
         (&["-m", client::DEMO, "--rocm"], 2, "processor alone"),
         (

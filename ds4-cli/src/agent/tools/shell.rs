@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{Arguments, Toolbox, number, text};
-use crate::agent::interrupt;
+use crate::interrupt;
 
 /// Longest time that a call may ask for.
 const LONGEST: u64 = 3600;
@@ -89,7 +89,7 @@ pub(super) fn run(
         if let Some(status) = child.try_wait().context("cannot wait for the command")? {
             break Some(status);
         }
-        if interrupt::asked() {
+        if interrupt::is_set() {
             why = Some("stopped by the user".to_owned());
             break None;
         }

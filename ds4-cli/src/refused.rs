@@ -1,9 +1,12 @@
 //! Options of the original that this build does not have. They are refused by name: whoever gives one counts on it.
 
-use anyhow::Result;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use std::ffi::OsString;
 
-use crate::exit::Usage;
+use anyhow::Result;
+use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
+
+use crate::chat::line;
+use crate::exit::{self, Exit, Usage};
 
 /// Why, and the options.
 const REFUSED: [(&str, &[&str]); 8] = [
@@ -107,7 +110,12 @@ const VALUES: usize = 2;
 
 /// The command line with these options, which help does not show.
 pub(crate) fn add_to(command: Command) -> Command {
+    let own: Vec<String> = command
+        .get_arguments()
+        .filter_map(|a| a.get_long().map(str::to_owned))
+        .collect();
     let options = REFUSED.iter().flat_map(|(_, names)| names.iter());
+    let options = options.filter(|name| !own.iter().any(|own| own == *name));
     command.args(options.map(|&name| {
         Arg::new(name)
             .long(name)
@@ -117,9 +125,24 @@ pub(crate) fn add_to(command: Command) -> Command {
     }))
 }
 
+/// The command line of a program, with the original's spellings; what is wrong with it has been said when there is none.
+pub(crate) fn parse<A: Parser>(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<A, Exit> {
+    let arguments = line::as_upstream(arguments.into_iter().map(Into::into).collect());
+    let matches = add_to(A::command())
+        .try_get_matches_from(arguments)
+        .map_err(|error| exit::usage(&error))?;
+    match check(&matches) {
+        Ok(()) => A::from_arg_matches(&matches).map_err(|error| exit::usage(&error)),
+        Err(error) => Err(exit::report(Err(error))),
+    }
+}
+
 /// The first of them that was given, as an error.
 pub(crate) fn check(matches: &ArgMatches) -> Result<()> {
-    let given = |name: &&&str| matches.value_source(name).is_some();
+    let refused = |name: &str| matches.try_contains_id(name).unwrap_or(false);
+    let given = |name: &&&str| refused(name) && matches.value_source(name).is_some();
     for (why, names) in REFUSED {
         if let Some(name) = names.iter().find(given) {
             return Err(Usage(format!("--{name} is not taken: {why}")).into());
