@@ -94,7 +94,7 @@ impl Engine {
         let rows = options.prefill_rows.min(context);
         let decode = executor.prepare(&graph, 1, false)?;
         let prefill = executor.prepare(&graph, rows, false)?;
-        let fingerprint = Fingerprint::of(&gguf, &graph, options.rounding);
+        let fingerprint = Fingerprint::of(&gguf, &config, &graph, options.rounding);
         let options = Options {
             prefill_rows: rows,
             ..options
