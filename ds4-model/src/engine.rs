@@ -75,7 +75,7 @@ impl Engine {
             CpuExecutor::new(Arc::clone(&weights), options.threads, options.precision)?;
         let decode = executor.prepare(&graph, 1, false)?;
         let prefill = executor.prepare(&graph, options.prefill_rows, false)?;
-        let fingerprint = Fingerprint::of(&gguf, &graph, options.rounding);
+        let fingerprint = Fingerprint::of(&gguf, &config, &graph, options.rounding);
         let shared = Shared {
             config,
             options,

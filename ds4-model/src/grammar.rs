@@ -17,6 +17,16 @@ use crate::tokenizer::{Special, Token, Tokenizer};
 /// Most blanks between two parts of JSON: enough for indentation, too few to fill an answer with.
 const BLANKS: &str = r"[\x20\x0A]{0,24}";
 
+/// Longest schema, in bytes of JSON: compiling one takes time and memory in proportion.
+const MAX_SCHEMA: usize = 64 << 10;
+/// Work for one mask, in the library's units, a third of its defaults: schemas come from anybody, and while a mask is computed
+/// nobody gets a token.
+const STEP_FUEL: u64 = 60_000;
+/// Parser items for one mask.
+const STEP_ITEMS: usize = 16_000;
+/// States of a lexer, of 1 to 2 KB each, for the whole answer.
+const LEXER_STATES: usize = 50_000;
+
 /// What can go wrong with a grammar.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -73,7 +83,11 @@ impl Grammars {
                 }
             })?;
         factory.quiet();
-        factory.limits_mut().verbose_errors = false;
+        let limits = factory.limits_mut();
+        limits.verbose_errors = false;
+        limits.step_lexer_fuel = STEP_FUEL;
+        limits.step_max_items = STEP_ITEMS;
+        limits.max_lexer_states = LEXER_STATES;
         Ok(Self {
             factory: Arc::new(factory),
         })
@@ -82,8 +96,14 @@ impl Grammars {
     /// Text that follows a JSON schema.
     ///
     /// # Errors
-    /// [`GrammarError::Schema`] when it is none, or asks for something that cannot be enforced.
+    /// [`GrammarError::Schema`] when it is none, is longer than 64 KiB, or asks for something that cannot be enforced.
     pub fn json_schema(&self, schema: &Value) -> Result<Grammar, GrammarError> {
+        let bytes = schema.to_string().len();
+        if bytes > MAX_SCHEMA {
+            return Err(GrammarError::Schema {
+                reason: format!("it has {bytes} bytes, the limit is {MAX_SCHEMA}"),
+            });
+        }
         let mut schema = schema.clone();
         match &mut schema {
             Value::Object(members) => {

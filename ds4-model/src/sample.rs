@@ -91,11 +91,17 @@ impl Sampler {
     /// Draw a token and report its log-probability and those of the `top` most likely tokens.
     pub fn sample_with_logprobs(&mut self, logits: &[f32], top: usize) -> Sampled {
         let token = self.sample(logits);
+        self.logprobs(logits, token, top)
+    }
+
+    /// The log-probability of `token`, however it was drawn, and of the `top` most likely tokens; those without any chance
+    /// are left out.
+    pub(crate) fn logprobs(&self, logits: &[f32], token: Token, top: usize) -> Sampled {
         let logits = self.known(logits);
         let log_sum = log_sum_exp(logits);
         let logprob = |id: Token| (f64::from(value(logits, id)) - log_sum) as f32;
         let mut best: Vec<Token> = ids(logits)
-            .filter(|&id| !value(logits, id).is_nan())
+            .filter(|&id| value(logits, id) > f32::NEG_INFINITY)
             .collect();
         let top = top.min(best.len());
         let order = |a: &Token, b: &Token| {

@@ -44,7 +44,7 @@ struct Checkpoint {
     rings: Vec<(StateId, usize, Vec<f32>)>,
 }
 
-/// Checkpoints kept, oldest dropped first.
+/// Checkpoints kept. The first stays, since many timelines share their beginning; of the others the oldest goes.
 pub(crate) const CHECKPOINTS: usize = 4;
 /// Tokens between checkpoints inside a long prompt.
 const CHECKPOINT_EVERY: usize = 4096;
@@ -168,7 +168,7 @@ impl Session {
             });
         }
         let reused = self.fall_back(common.min(tokens.len() - 1))?;
-        let end = tokens.len().min(reused + most.max(1));
+        let end = tokens.len().min(reused.saturating_add(most.max(1)));
         let left = tokens.len() - end;
         let want = if left == 0 {
             Logits::Last
@@ -381,7 +381,7 @@ impl Session {
     }
 
     /// Keep aside what a rewind to the present length would need.
-    fn remember(&mut self) -> Result<(), Error> {
+    pub(crate) fn remember(&mut self) -> Result<(), Error> {
         let len = self.timeline.len();
         if self.checkpoints.last().is_some_and(|c| c.len == len) {
             return Ok(());
@@ -397,7 +397,7 @@ impl Session {
         }
         drop(executor);
         if self.checkpoints.len() == CHECKPOINTS {
-            self.checkpoints.remove(0);
+            self.checkpoints.remove(1);
         }
         self.checkpoints.push(Checkpoint { len, rings });
         Ok(())

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use ds4_gguf::Gguf;
 
 use crate::arch::deepseek4::CacheRounding;
+use crate::config::Config;
 use crate::error::Error;
 use crate::exec::{CopyDir, Token};
 use crate::fnv::Fnv;
@@ -14,7 +15,7 @@ use crate::graph::{Graph, StateId, StateKind};
 use crate::session::Session;
 
 const MAGIC: &[u8; 8] = b"DS4SNAP\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Rows are moved in pieces of about this many f32, so that memory stays bounded.
 const PIECE: usize = 1 << 16;
 
@@ -73,20 +74,27 @@ pub enum SnapshotError {
     },
 }
 
-/// What a snapshot must agree on with the model it is loaded into: names, types and shapes of all tensors, the first
-/// kilobyte of up to 48 of them, names and widths of the states, and the rounding of cached rows. 64 bits of FNV-1a:
-/// it finds mistakes, not intent.
+/// What a snapshot must agree on with the model it is loaded into: all numbers of its configuration, names, types and
+/// shapes of all tensors, the first kilobyte of up to 48 of them, names and widths of the states, and the rounding of
+/// cached rows. 64 bits of FNV-1a: it finds mistakes, not intent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
 
 impl Fingerprint {
-    /// Hash of the tensor directory, of the graph's states, and of the first bytes of some tensors.
+    /// Hash of the configuration, of the tensor directory, of the graph's states, and of the first bytes of some tensors.
     ///
     /// Reading all weights would cost a minute; a different fine-tune of the same recipe differs in almost every block.
-    pub(crate) fn of(gguf: &Gguf, graph: &Graph, rounding: CacheRounding) -> Self {
+    pub(crate) fn of(gguf: &Gguf, config: &Config, graph: &Graph, rounding: CacheRounding) -> Self {
         const SAMPLED: usize = 48;
         const SAMPLE_BYTES: usize = 1024;
         let mut hash = Fnv::default();
+        // Rows depend on numbers that no tensor shows: rotary bases, epsilons, how many experts are used. The debug form
+        // has every field, and a new one cannot be forgotten; floats are printed so that they read back the same.
+        let numbers = Config {
+            name: None,
+            ..config.clone()
+        };
+        hash.write(format!("{numbers:?}").as_bytes());
         let tensors = gguf.tensors();
         for info in tensors {
             hash.write(info.name.as_bytes());
@@ -122,7 +130,7 @@ impl Session {
     ///
     /// ```text
     /// 0   magic "DS4SNAP\0"            8 bytes
-    /// 8   version                      u32 = 1
+    /// 8   version                      u32 = 2
     /// 12  fingerprint of the model     u64
     /// 20  tokens n                     u32
     /// 24  logits stored                u32: 0 or the vocabulary
@@ -156,6 +164,13 @@ impl Session {
         let crc = out.crc.clone().finalize();
         out.put(&crc.to_le_bytes())?;
         Ok(out.bytes)
+    }
+
+    /// Bytes that [`Session::save`] writes.
+    pub fn saved_bytes(&self) -> u64 {
+        let rows = pieces(self, self.tokens().len()).map(|p| p.rows * p.cols);
+        let numbers = self.tokens().len() + self.logits().len() + rows.sum::<usize>();
+        (28 + 4) + 4 * numbers as u64
     }
 
     /// Replace the timeline, and its logits where they were saved, by one written by [`Session::save`]. Model, layout and

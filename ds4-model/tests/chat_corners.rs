@@ -5,9 +5,9 @@
 use ds4_model::Tokenizer;
 use ds4_model::chat::{
     ChatFormat, Conversation, Dialect, Effort, Error, Facts, JsonText, Message, RenderOptions,
-    Role, Task, ThinkMode, Tool, ToolCall,
+    Replay, Role, Task, ThinkMode, Tool, ToolCall,
 };
-use ds4_model::tokenizer::{Pre, Segments, Vocab};
+use ds4_model::tokenizer::{Pre, Segment, Segments, Vocab};
 use proptest::prelude::*;
 
 fn off() -> RenderOptions {
@@ -223,9 +223,14 @@ fn old_developer_turns_are_dropped_by_the_reference() {
 #[test]
 fn a_replayed_answer_is_exact() {
     let replay = "r1</think>\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke  name=\"f\">\n</｜DSML｜invoke></｜DSML｜tool_calls>";
-    let answer = |replay: &str| Message {
-        replay: Some(replay.into()),
-        ..Message::assistant("ignored")
+    let answer = |replay: &str| {
+        let mut text = Segments::default();
+        text.template(replay, &["</think>", "｜DSML｜"]);
+        let thinking = true;
+        Message {
+            replay: Some(Replay { text, thinking }),
+            ..Message::assistant("ignored")
+        }
     };
     let messages = |r: &str| vec![Message::user("x"), answer(r), Message::tool("1", "y")];
     let keep = RenderOptions {
@@ -245,6 +250,29 @@ fn a_replayed_answer_is_exact() {
         text(messages("plain"), &keep)
             .contains("<｜Assistant｜><think></think>plain<｜end▁of▁sentence｜>")
     );
+}
+
+/// An answer without reasoning may spell markers, in the arguments of a call say: they stay text, and nothing is cut.
+#[test]
+fn a_replayed_answer_keeps_spelled_markers_as_text() {
+    let mut text = Segments::default();
+    text.text("Before </think> after ｜DSML｜.");
+    let mut answer = Message::assistant("ignored");
+    answer.replay = Some(Replay {
+        text: text.clone(),
+        thinking: false,
+    });
+    let messages = vec![Message::user("x"), answer, Message::user("y")];
+    for format in [ChatFormat::V4, ChatFormat::Glm52] {
+        let prompt = format.render(&messages.clone().into(), &off()).unwrap();
+        assert!(prompt.as_str().contains(text.as_str()), "{}", format.name());
+        assert_eq!(prompt.markers().filter(|m| *m == "｜DSML｜").count(), 0);
+        assert!(
+            prompt
+                .iter()
+                .any(|part| matches!(part, Segment::Text(part) if part.contains(text.as_str())))
+        );
+    }
 }
 
 #[test]

@@ -149,7 +149,9 @@ impl Agent {
         loop {
             if interrupt::is_set() && answer.is_decoding() {
                 // As much as there is becomes part of the conversation.
-                return shown.end(answer.stop());
+                if let Some(end) = answer.cut_short().end {
+                    return shown.end(end);
+                }
             }
             if interrupt::take() {
                 bail!("stopped while {prompt} tokens were read");

@@ -73,7 +73,9 @@ async fn collect<D: Dialect>(
         logprobs.extend(update.logprobs);
         if let Some(end) = update.end {
             return match &end.ended {
-                Ended::Failed(reason) => Err(ApiError::Failed(reason.clone())),
+                Ended::Failed(reason) | Ended::Grammar(reason) => {
+                    Err(ApiError::Failed(reason.clone()))
+                }
                 _ => Ok(dialect.whole(&end, &logprobs)),
             };
         }
@@ -107,7 +109,9 @@ impl<D: Dialect> Source<D> {
             if let Some(end) = &update.end {
                 self.over = true;
                 self.ready.extend(match &end.ended {
-                    Ended::Failed(reason) => self.dialect.fail(&ApiError::Failed(reason.clone())),
+                    Ended::Failed(reason) | Ended::Grammar(reason) => {
+                        self.dialect.fail(&ApiError::Failed(reason.clone()))
+                    }
                     _ => self.dialect.end(end),
                 });
             }
@@ -153,7 +157,7 @@ impl Calls {
     /// Remember what the model wrote for the calls, so that it can be put back when they return.
     pub(crate) fn keep(&self, end: &End) {
         if made_calls(&end.parsed) {
-            self.app.remember(&self.ids, &end.text);
+            self.app.remember(&self.ids, end);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use ds4_model::chat::{Conversation, ParseOptions, RenderOptions, Tool};
 use ds4_model::grammar::{Grammar, Grammars};
-use ds4_model::serve::{Answer, Reading, Replays, Request, Update};
+use ds4_model::serve::{Answer, End, Reading, Replays, Request, Update};
 use ds4_model::{Engine, Error, Message, Sampler, Token};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -92,10 +92,9 @@ impl App {
         self.replays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The calls `ids` were made in an answer that reads `text`.
-    pub(crate) fn remember(&self, ids: &[String], text: &str) {
-        let mut replays = self.replays();
-        ids.iter().for_each(|id| replays.remember(id, text));
+    /// The calls of an answer are known as `ids`.
+    pub(crate) fn remember(&self, ids: &[String], end: &End) {
+        self.replays().remember(ids, end);
     }
 
     /// The grammar of a JSON schema, or of any object.

@@ -209,6 +209,9 @@ fn report(event: &StoreEvent) {
         StoreEvent::Dropped { path, reason } => {
             super::log(format_args!("dropped {}: {reason}", path.display()));
         }
+        StoreEvent::Skipped { path, reason } => {
+            super::log(format_args!("skipped {}: {reason}", path.display()));
+        }
         StoreEvent::Failed { reason } => super::log(format_args!("nothing kept: {reason}")),
     }
 }
@@ -218,6 +221,6 @@ pub(crate) fn how(ended: &Ended) -> &'static str {
     match ended {
         Ended::Stop | Ended::StopString(_) => "stop",
         Ended::Length => "length",
-        Ended::Failed(_) => "failed",
+        Ended::Failed(_) | Ended::Grammar(_) => "failed",
     }
 }

@@ -25,6 +25,8 @@ const START: [&str; 2] = ["[gMASK]", "<sop>"];
 const SYSTEM: &str = "<|system|>";
 const USER: &str = "<|user|>";
 const ASSISTANT: &str = "<|assistant|>";
+/// What begins a user's turn and an answer.
+pub(super) const TURNS: [&str; 2] = [USER, ASSISTANT];
 const OBSERVATION: &str = "<|observation|>";
 const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
 const KEY: [&str; 2] = ["<arg_key>", "</arg_key>"];
@@ -178,12 +180,13 @@ impl Writer {
         let thinks = self.thinking && (self.keep || Some(i) > self.last_user);
         self.out.marker(ASSISTANT);
         if let Some(replay) = &message.replay {
-            let (reasoning, rest) = replay.split_once(marker::THINK_END).unwrap_or(("", replay));
-            self.framed(
-                [marker::THINK, marker::THINK_END],
-                if thinks { reasoning } else { "" },
-            );
-            self.out.template(rest, &IN_TEXT);
+            let (reasoning, rest) = replay.split();
+            self.out.marker(marker::THINK);
+            if thinks {
+                reasoning.iter().for_each(|part| self.out.part(part));
+            }
+            self.out.marker(marker::THINK_END);
+            rest.iter().for_each(|part| self.out.part(part));
             return Ok(());
         }
         let reasoning = message

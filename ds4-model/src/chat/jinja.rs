@@ -144,7 +144,6 @@ fn guard(conversation: &Conversation) -> char {
                     Some(&m.content),
                     m.reasoning.as_ref(),
                     m.tool_call_id.as_ref(),
-                    m.replay.as_ref(),
                 ];
                 strings.into_iter().flatten().any(|s| s.contains(c))
                     || m.tool_calls

@@ -14,9 +14,6 @@ pub(super) const LATEST_REMINDER: &str = "<｜latest_reminder｜>";
 /// Without these there is no chat.
 pub(super) const REQUIRED: [&str; 7] = [BOS, EOS, USER, ASSISTANT, THINK, THINK_END, DSML];
 
-/// What the model itself writes.
-pub(super) const IN_ANSWERS: [&str; 3] = [THINK, THINK_END, DSML];
-
 /// The marker of a quick instruction.
 pub(super) fn task(task: Task) -> &'static str {
     match task {

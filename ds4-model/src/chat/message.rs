@@ -1,6 +1,7 @@
 //! Messages, tools and calls, in the shape of the OpenAI wire format.
 
-use super::{Error, json};
+use super::{Error, json, marker};
+use crate::tokenizer::{Segment, Segments};
 use serde::de::{Deserializer, Error as _};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
@@ -96,10 +97,10 @@ pub struct Message {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub partial: bool,
-    /// The exact text that the model produced after its generation prompt, to be put back byte for byte instead of what
-    /// the other fields would give. Markers in it are real. Comes from this program's own memory, never from the wire.
+    /// What the model wrote, to be put back as it was instead of what the other fields would give. Comes from this
+    /// program's own memory, never from the wire.
     #[serde(skip)]
-    pub replay: Option<String>,
+    pub replay: Option<Replay>,
 }
 
 impl Message {
@@ -145,6 +146,35 @@ impl Message {
             tool_call_id: Some(id.into()),
             ..Self::new(Role::Tool, content)
         }
+    }
+}
+
+/// The exact text that the model produced after its generation prompt, and which of it were control tokens: markers that
+/// it only spelled stay text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replay {
+    /// The text.
+    pub text: Segments,
+    /// Whether it begins with reasoning: the prompt ended in `<think>`.
+    pub thinking: bool,
+}
+
+impl Replay {
+    /// The reasoning, and what follows its `</think>`; all of it follows when there is none.
+    pub(super) fn split(&self) -> (Segments, Segments) {
+        let is_end = |part: &Segment<'_>| *part == Segment::Marker(marker::THINK_END);
+        let end = self.text.iter().position(|part| is_end(&part));
+        let Some(end) = end.filter(|_| self.thinking) else {
+            return (Segments::default(), self.text.clone());
+        };
+        let mut parts = self.text.iter();
+        let (mut reasoning, mut rest) = (Segments::default(), Segments::default());
+        parts
+            .by_ref()
+            .take(end)
+            .for_each(|part| reasoning.part(part));
+        parts.skip(1).for_each(|part| rest.part(part));
+        (reasoning, rest)
     }
 }
 

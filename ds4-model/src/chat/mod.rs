@@ -27,7 +27,7 @@ pub use dialect::Dialect;
 pub use error::Error;
 #[cfg(feature = "jinja")]
 pub use jinja::Template;
-pub use message::{Conversation, JsonText, Message, Role, Task, Tool, ToolCall};
+pub use message::{Conversation, JsonText, Message, Replay, Role, Task, Tool, ToolCall};
 pub use parse::{
     Delta, Finish, Outcome, ParseOptions, Parsed, Repair, StreamParser, UnclosedThink,
 };
@@ -179,6 +179,16 @@ impl ChatFormat {
         [Self::V4, Self::V4_0731, Self::Glm52]
             .into_iter()
             .find(|format| format.name() == name)
+    }
+
+    /// The markers that begin a user's turn and an answer; `None` where only a template knows.
+    pub(crate) fn turn_markers(&self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::V4 | Self::V4_0731 => Some([marker::USER, marker::ASSISTANT]),
+            Self::Glm52 => Some(glm::TURNS),
+            #[cfg(feature = "jinja")]
+            Self::Jinja(_) => None,
+        }
     }
 
     /// The prompt for `conversation`.

@@ -347,12 +347,12 @@ impl Writer {
     fn answer(&mut self, i: usize, message: &Message, is_task: bool) -> Result<(), Error> {
         let thinks = self.thinking && !is_task && (self.keep || Some(i) > self.last_user);
         if let Some(replay) = &message.replay {
-            let (reasoning, rest) = replay.split_once(marker::THINK_END).unwrap_or(("", replay));
+            let (reasoning, rest) = replay.split();
             if thinks {
-                self.out.text(reasoning);
+                reasoning.iter().for_each(|part| self.out.part(part));
                 self.out.marker(marker::THINK_END);
             }
-            self.out.template(rest, &marker::IN_ANSWERS);
+            rest.iter().for_each(|part| self.out.part(part));
         } else {
             if thinks {
                 self.out

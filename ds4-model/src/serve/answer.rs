@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use crate::chat::{Delta, Finish, Parsed, StreamParser};
+use crate::chat::{Delta, Finish, Parsed, Replay, StreamParser};
 use crate::engine::Engine;
 use crate::error::Error;
 #[cfg(feature = "grammar")]
 use crate::grammar::Grammar;
 use crate::sample::{Sampled, Sampler};
+use crate::serve::listed::Listed;
 use crate::session::Session;
 use crate::stop::{Cut, Stop, StopMatcher};
 use crate::tokenizer::{StreamDecoder, Token};
@@ -34,7 +35,8 @@ pub struct Request {
     pub limit: usize,
     /// How the text is read.
     pub reading: Reading,
-    /// Report the log-probability of every token of content, and of so many alternatives.
+    /// Report the log-probability of every token of content, and of so many alternatives: by the model alone, whatever
+    /// a grammar allows.
     pub logprobs: Option<usize>,
     /// What content must follow.
     #[cfg(feature = "grammar")]
@@ -61,7 +63,7 @@ impl Request {
 /// A token of content with its log-probability and alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Logprob {
-    /// Bytes of the token; not always whole characters.
+    /// Bytes of the token that are content; not always whole characters. Joined, those of an answer are its content.
     pub bytes: Vec<u8>,
     /// Natural logarithm of its probability.
     pub logprob: f32,
@@ -93,6 +95,8 @@ pub enum Ended {
     Length,
     /// It failed; the message says how.
     Failed(String),
+    /// The grammar that was asked for could not be followed, or not within its limits; the message says how.
+    Grammar(String),
 }
 
 /// Tokens, counted.
@@ -115,8 +119,10 @@ pub struct End {
     pub ended: Ended,
     /// The whole answer. Content is cut before a stop string.
     pub parsed: Parsed,
-    /// What the model wrote, markers included: for [`Message::replay`](crate::Message).
+    /// What the model wrote, markers included.
     pub text: String,
+    /// The same, for [`Message::replay`](crate::Message).
+    pub replay: Replay,
     /// Tokens.
     pub usage: Usage,
 }
@@ -129,7 +135,10 @@ pub struct Answer {
     matcher: StopMatcher,
     /// Content as it came out of the stop matcher.
     content: String,
-    text: String,
+    replay: Replay,
+    listed: Listed,
+    /// Lengths at which other prompts may part from this one.
+    marks: Vec<usize>,
     pending: Option<Token>,
     usage: Usage,
     /// Whether the prompt is read.
@@ -152,7 +161,12 @@ impl Answer {
             decoder: engine.tokenizer().decoder(),
             matcher: request.stop.matcher(),
             content: String::new(),
-            text: String::new(),
+            replay: Replay {
+                thinking: matches!(&request.reading, Reading::Chat(p) if p.in_reasoning()),
+                ..Replay::default()
+            },
+            listed: Listed::default(),
+            marks: marks(engine, &request),
             pending: None,
             usage: Usage {
                 prompt: request.prompt.len(),
@@ -171,6 +185,13 @@ impl Answer {
         &self.request.prompt
     }
 
+    /// Lengths of the prompt at which others may part from it: after the marker of the first user, which follows what the
+    /// system says, and after the marker of the answer to come, whose `<think>` the next turn does not have.
+    #[must_use]
+    pub fn marks(&self) -> &[usize] {
+        &self.marks
+    }
+
     /// Whether the prompt is read and tokens are drawn.
     #[must_use]
     pub fn is_decoding(&self) -> bool {
@@ -185,8 +206,14 @@ impl Answer {
 
     /// Read at most `rows` tokens of the prompt, or draw one token. An error ends the answer and is its last update.
     pub fn turn(&mut self, session: &mut Session, rows: usize) -> Update {
-        self.try_turn(session, rows)
-            .unwrap_or_else(|error| self.end(Ended::Failed(describe(&error))))
+        self.try_turn(session, rows).unwrap_or_else(|error| {
+            let how = describe(&error);
+            self.end(match error {
+                #[cfg(feature = "grammar")]
+                Error::Grammar(_) => Ended::Grammar(how),
+                _ => Ended::Failed(how),
+            })
+        })
     }
 
     /// As [`Self::turn`], with the error as it is. It is the caller's then, and no last update follows.
@@ -236,14 +263,18 @@ impl Answer {
         }
     }
 
-    /// End it here: what was drawn so far is the answer, as at its limit.
-    pub fn stop(&mut self) -> End {
-        let update = self.end(Ended::Length);
-        update.end.expect("the last update has it")
-    }
-
     fn read(&mut self, session: &mut Session, rows: usize) -> Result<Update, Error> {
+        // Not across a mark: the state there is kept, so that it need not be computed again.
+        let known = session.common(&self.request.prompt);
+        if known == session.tokens().len() && self.marks.contains(&known) {
+            session.remember()?;
+        }
+        let ahead = self.marks.iter().find(|&&mark| mark > known);
+        let rows = ahead.map_or(rows, |mark| rows.min(mark - known));
         let progress = session.sync_some(&self.request.prompt, rows)?;
+        if self.marks.contains(&session.tokens().len()) {
+            session.remember()?;
+        }
         if std::mem::take(&mut self.first) {
             self.usage.cached = progress.reused;
         }
@@ -294,17 +325,28 @@ impl Answer {
 
     fn sample(&mut self, logits: &[f32]) -> Result<Sampled, Error> {
         #[cfg(feature = "grammar")]
-        if self.constrained()
-            && let Some(grammar) = &mut self.request.grammar
         {
-            let mut masked = logits.to_vec();
-            grammar.mask(&mut masked)?;
-            return Ok(self.sample_from(&masked));
+            let constrained = self.constrained();
+            if let Some(grammar) = &mut self.request.grammar {
+                let mut masked = logits.to_vec();
+                if constrained {
+                    grammar.mask(&mut masked)?;
+                } else {
+                    // The answer is still to come: a turn that ends in reasoning would leave it empty.
+                    for &token in self.request.stop.tokens() {
+                        if let Some(logit) = masked.get_mut(token as usize) {
+                            *logit = f32::NEG_INFINITY;
+                        }
+                    }
+                }
+                return Ok(self.sample_from(&masked, logits));
+            }
         }
-        Ok(self.sample_from(logits))
+        Ok(self.sample_from(logits, logits))
     }
 
-    fn sample_from(&mut self, logits: &[f32]) -> Sampled {
+    /// Draw from `allowed`; how likely the token was is by `logits`.
+    fn sample_from(&mut self, allowed: &[f32], logits: &[f32]) -> Sampled {
         let structure =
             matches!(&self.request.reading, Reading::Chat(parser) if parser.in_structure());
         let sampler = &mut self.request.sampler;
@@ -312,59 +354,69 @@ impl Answer {
         if structure {
             sampler.temperature = 0.0;
         }
-        let sampled = match self.request.logprobs {
-            Some(top) => sampler.sample_with_logprobs(logits, top),
+        let token = sampler.sample(allowed);
+        sampler.temperature = temperature;
+        match self.request.logprobs {
+            Some(top) => sampler.logprobs(logits, token, top),
             None => Sampled {
-                token: sampler.sample(logits),
+                token,
                 logprob: 0.0,
                 top: Vec::new(),
             },
-        };
-        sampler.temperature = temperature;
-        sampled
+        }
     }
 
     /// What a drawn token adds to the answer.
     fn take(&mut self, engine: &Engine, sampled: &Sampled) -> Update {
         let token = sampled.token;
         let tokenizer = engine.tokenizer();
+        let in_content = match &self.request.reading {
+            Reading::Text => true,
+            Reading::Chat(parser) => parser.in_content(),
+        };
+        let text = &mut self.replay.text;
+        let mut shown = String::new();
         let deltas = match &mut self.request.reading {
             Reading::Text => {
-                let text = self.decoder.push(token).unwrap_or_default();
-                self.text += &text;
-                vec![Delta::Content(text)]
+                shown = self.decoder.push(token).unwrap_or_default();
+                text.text(&shown);
+                vec![Delta::Content(shown.clone())]
             }
             Reading::Chat(parser) if tokenizer.is_marker(token) => {
                 self.usage.reasoning += usize::from(parser.in_reasoning());
                 let torn = self.decoder.finish().unwrap_or_default();
                 let mut deltas = parser.push(&torn);
                 let marker = String::from_utf8_lossy(tokenizer.token_bytes(token));
-                self.text += &torn;
-                self.text += &marker;
+                text.text(&torn);
+                text.marker(&marker);
+                self.listed.decoded(&torn);
                 if !tokenizer.is_control(token) {
                     deltas.extend(parser.push_marker(&marker));
+                    shown = marker.into_owned();
                 }
                 deltas
             }
             Reading::Chat(parser) => {
                 self.usage.reasoning += usize::from(parser.in_reasoning());
-                let text = self.decoder.push(token).unwrap_or_default();
-                self.text += &text;
-                parser.push(&text)
+                shown = self.decoder.push(token).unwrap_or_default();
+                text.text(&shown);
+                parser.push(&shown)
             }
         };
-        let is_content = match &self.request.reading {
-            Reading::Text => true,
-            Reading::Chat(parser) => parser.in_content() && !tokenizer.is_marker(token),
-        };
-        let mut update = self.cut(deltas);
-        if self.request.logprobs.is_some() && is_content {
+        let is_hidden =
+            matches!(self.request.reading, Reading::Chat(_)) && tokenizer.is_control(token);
+        if self.request.logprobs.is_some() && in_content && !is_hidden {
             let bytes = |token| tokenizer.token_bytes(token).to_vec();
-            update.logprobs.push(Logprob {
+            self.listed.push(Logprob {
                 bytes: bytes(token),
                 logprob: sampled.logprob,
                 top: sampled.top.iter().map(|&(t, p)| (bytes(t), p)).collect(),
             });
+            self.listed.decoded(&shown);
+        }
+        let mut update = self.cut(deltas);
+        if update.end.is_none() {
+            update.logprobs = self.listed.release(self.content.len());
         }
         update
     }
@@ -417,10 +469,11 @@ impl Answer {
     fn end(&mut self, mut ended: Ended) -> Update {
         self.over = true;
         let torn = self.decoder.finish().unwrap_or_default();
-        self.text += &torn;
+        self.replay.text.text(&torn);
+        self.listed.decoded(&torn);
         let stopped = matches!(ended, Ended::StopString(_));
         let finish = match ended {
-            Ended::Length | Ended::Failed(_) => Finish::Length,
+            Ended::Length | Ended::Failed(_) | Ended::Grammar(_) => Finish::Length,
             Ended::Stop | Ended::StopString(_) => Finish::Stop,
         };
         let reading = std::mem::replace(&mut self.request.reading, Reading::Text);
@@ -467,15 +520,37 @@ impl Answer {
         Update {
             read: self.usage.prompt,
             deltas: out,
-            logprobs: Vec::new(),
+            logprobs: self.listed.finish(self.content.len()),
             end: Some(End {
                 ended,
                 parsed,
-                text: std::mem::take(&mut self.text),
+                text: self.replay.text.as_str().to_owned(),
+                replay: std::mem::take(&mut self.replay),
                 usage: self.usage,
             }),
         }
     }
+}
+
+/// See [`Answer::marks`]; none where the prompt is no chat, or its format is not known.
+fn marks(engine: &Engine, request: &Request) -> Vec<usize> {
+    let Reading::Chat(_) = request.reading else {
+        return Vec::new();
+    };
+    let Some(markers) = engine.chat().turn_markers() else {
+        return Vec::new();
+    };
+    let [user, answer] = markers.map(|text| engine.tokenizer().id_of(text));
+    let mut tokens = request.prompt.iter();
+    let first = tokens.position(|&token| Some(token) == user);
+    let last = request.prompt.iter().rposition(|&t| Some(t) == answer);
+    let mut marks: Vec<usize> = [first, last]
+        .into_iter()
+        .flatten()
+        .map(|at| at + 1)
+        .collect();
+    marks.dedup();
+    marks
 }
 
 /// An error with its causes, on one line.

@@ -8,6 +8,7 @@
 //! Nothing here knows threads, clocks or sockets: the caller gives turns ([`Scheduler::turn`]) and carries the updates.
 
 mod answer;
+mod listed;
 mod replay;
 mod scheduler;
 mod store;

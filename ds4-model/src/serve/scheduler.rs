@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::serve::answer::{Answer, Request, Update};
 use crate::serve::store::{Store, StoreEvent};
 use crate::session::Session;
+use crate::tokenizer::Token;
 
 /// The caller's name for a request.
 pub type Id = u64;
@@ -88,7 +89,22 @@ struct Slot {
     used: u64,
     /// Length up to which the timeline is on disk.
     stored: usize,
+    /// [`Answer::marks`] of the last prompt.
+    marks: Vec<usize>,
+    /// Length of the last prompt, up to the answer: what follows is of little use to anybody else.
+    asked: usize,
 }
+
+impl Slot {
+    /// Tokens of conversations that would be lost to `prompt`.
+    fn lost(&self, prompt: &[Token]) -> usize {
+        let worth = self.asked.min(self.session.tokens().len());
+        worth.saturating_sub(self.session.common(prompt))
+    }
+}
+
+/// So many tokens may be lost to a prompt that begins the same: a question asked otherwise.
+const FEW: usize = 32;
 
 /// Requests, slots, and the store.
 pub struct Scheduler {
@@ -124,6 +140,8 @@ impl Scheduler {
                 job: None,
                 used: 0,
                 stored: 0,
+                marks: Vec::new(),
+                asked: 0,
             })
         };
         let slots = (0..settings.slots)
@@ -237,6 +255,8 @@ impl Scheduler {
         }
         let was_reading = !answer.is_decoding();
         let update = answer.turn(&mut slot.session, rows);
+        let len = slot.session.tokens().len();
+        let at_mark = was_reading && answer.marks().contains(&len);
         let read = was_reading && answer.is_decoding();
         let over = answer.is_over();
         clients.update(id, update);
@@ -244,7 +264,7 @@ impl Scheduler {
             slot.job = None;
             clients.over(id);
         }
-        if read {
+        if read || at_mark {
             self.keep(at);
         }
         true
@@ -279,11 +299,14 @@ impl Scheduler {
             self.given += 1;
             let slot = &mut self.slots[at];
             slot.used = self.given;
+            slot.marks = answer.marks().to_vec();
+            slot.asked = slot.marks.last().copied().unwrap_or(answer.prompt().len());
             slot.job = Some((id, answer));
         }
     }
 
-    /// The idle slot that has most of the prompt, if that is most of what it has; else the one unused for longest.
+    /// The idle slot that has most of the prompt, if hardly anything else is lost in it; else an empty one; else the one
+    /// unused for longest. Conversations that only begin the same so keep their own slots.
     fn choose(&self, answer: &Answer) -> Option<usize> {
         let idle = || {
             self.slots
@@ -293,27 +316,30 @@ impl Scheduler {
         };
         let common = |slot: &Slot| slot.session.common(answer.prompt());
         let best = idle()
-            .filter(|(_, s)| common(s) > 0 && 2 * common(s) >= s.session.tokens().len())
+            .filter(|(_, s)| common(s) > 0 && s.lost(answer.prompt()) <= FEW)
             .max_by_key(|(_, s)| common(s));
-        best.or_else(|| idle().min_by_key(|(_, s)| s.used))
-            .map(|(at, _)| at)
+        let oldest = |(_, s): &(usize, &Slot)| (!s.session.tokens().is_empty(), s.used);
+        best.or_else(|| idle().min_by_key(oldest)).map(|(at, _)| at)
     }
 
     /// Bring a kept timeline into the slot when it has more of the prompt than the slot does.
     fn prepare(&mut self, at: usize, answer: &Answer) {
-        let common = self.slots[at].session.common(answer.prompt());
-        if 2 * common < self.slots[at].session.tokens().len() {
+        let slot = &self.slots[at];
+        let common = slot.session.common(answer.prompt());
+        let cut = slot.session.tokens().len() - common;
+        if cut > self.settings.store_from && slot.lost(answer.prompt()) > 0 {
             self.keep(at);
         }
         let slot = &mut self.slots[at];
         slot.stored = slot.stored.min(common);
         let Some(store) = &mut self.store else { return };
-        if let Some(found) = store.longest(answer.prompt())
-            && found > common
+        let found = store.longest(answer.prompt());
+        if found.is_some_and(|found| found > common)
             && store.load(answer.prompt(), &mut slot.session)
         {
-            slot.stored = found;
+            slot.stored = slot.session.tokens().len();
         }
+        slot.stored = slot.stored.min(slot.session.tokens().len());
         self.events.extend(store.take_events());
     }
 
@@ -323,7 +349,7 @@ impl Scheduler {
         let (len, from) = (slot.session.tokens().len(), self.settings.store_from.max(1));
         let Some(store) = &mut self.store else { return };
         if len >= slot.stored + from {
-            if store.save(&slot.session) {
+            if store.save(&slot.session, &slot.marks) {
                 slot.stored = len;
             }
             self.events.extend(store.take_events());

@@ -11,7 +11,7 @@
 //! ```
 //! A file is `MODEL-TEXT-N.kv` by hashes of the model and of the timeline, its text and its tokens. It is written as `….partial`, brought to
 //! the disk, and then renamed: whoever opens the folder sees whole entries or none, whatever was interrupted. An entry that
-//! is damaged all the same is deleted and missed, and what it claims to hold is compared token by token, so no hash
+//! is damaged all the same is deleted and missed; one that cannot be read now is only missed, and what it claims to hold is compared token by token, so no hash
 //! can give a wrong answer. One process uses a folder at a time, which a lock sees to that ends with the process.
 
 use std::fs::{self, File, TryLockError};
@@ -19,7 +19,9 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
+use crate::error::Error;
 use crate::session::Session;
+use crate::snapshot::SnapshotError;
 use crate::tokenizer::Token;
 
 const MAGIC: &[u8; 8] = b"DS4KV\0\0\0";
@@ -76,6 +78,13 @@ pub enum StoreEvent {
         /// What is wrong with it.
         reason: String,
     },
+    /// An entry could not be read now and was left alone.
+    Skipped {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A timeline could not be written.
     Failed {
         /// Why.
@@ -100,6 +109,8 @@ pub struct Store {
     uses: u64,
     entries: Vec<Entry>,
     events: Vec<StoreEvent>,
+    /// Whether a timeline that cannot be kept has been reported.
+    too_large: bool,
     /// Held open for its lock.
     _lock: File,
 }
@@ -117,7 +128,7 @@ impl Store {
         };
         make_private(folder).map_err(failed(folder))?;
         let path = folder.join("lock");
-        let lock = File::create(&path).map_err(failed(&path))?;
+        let lock = create_private(&path).map_err(failed(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -134,13 +145,16 @@ impl Store {
             uses: 0,
             entries: Vec::new(),
             events: Vec::new(),
+            too_large: false,
             _lock: lock,
         };
         let mut files = Vec::new();
         for file in fs::read_dir(folder).map_err(failed(folder))? {
             let path = file.map_err(failed(folder))?.path();
             match path.extension().and_then(|e| e.to_str()) {
-                Some(PARTIAL) => fs::remove_file(&path).map_err(failed(&path))?,
+                Some(PARTIAL) if is_leftover(&path) => {
+                    fs::remove_file(&path).map_err(failed(&path))?
+                }
                 Some(ENDING) if store.is_ours(&path) => {
                     let modified = fs::metadata(&path).and_then(|m| m.modified()).ok();
                     files.push((modified, path));
@@ -161,7 +175,8 @@ impl Store {
                         used,
                     });
                 }
-                Err(error) => store.forget(path, error.to_string()),
+                Err(error) if is_damage(&error) => store.forget(path, error.to_string()),
+                Err(error) => store.skip(path, error.to_string()),
             }
         }
         store.make_room(0, &[]);
@@ -189,20 +204,23 @@ impl Store {
     /// Length of the longest timeline that `prompt` begins with.
     #[must_use]
     pub fn longest(&self, prompt: &[Token]) -> Option<usize> {
-        self.best(prompt).map(|at| self.entries[at].tokens.len())
+        let best = self.best(prompt, usize::MAX);
+        best.map(|at| self.entries[at].tokens.len())
     }
 
-    fn best(&self, prompt: &[Token]) -> Option<usize> {
-        let fits = |e: &Entry| prompt.starts_with(&e.tokens);
+    /// The longest entry of fewer than `below` tokens that fits.
+    fn best(&self, prompt: &[Token], below: usize) -> Option<usize> {
+        let fits = |e: &Entry| e.tokens.len() < below && prompt.starts_with(&e.tokens);
         (0..self.entries.len())
             .filter(|&at| fits(&self.entries[at]))
             .max_by_key(|&at| self.entries[at].tokens.len())
     }
 
-    /// Take up the longest timeline that `prompt` begins with; false, with the session unchanged, when there is none that
-    /// can be used.
+    /// Take up the longest timeline that `prompt` begins with; false when there is none that can be used. The session is
+    /// unchanged then, or empty if there was no memory for its rows.
     pub fn load(&mut self, prompt: &[Token], session: &mut Session) -> bool {
-        while let Some(at) = self.best(prompt) {
+        let mut below = usize::MAX;
+        while let Some(at) = self.best(prompt, below) {
             let entry = &self.entries[at];
             match read_snapshot(&entry.path, &entry.tokens, session) {
                 Ok(()) => {
@@ -212,18 +230,25 @@ impl Store {
                     self.events.push(StoreEvent::Loaded { tokens });
                     return true;
                 }
-                Err(error) => {
+                Err(Error::Snapshot(error)) if shows_damage(&error) => {
                     let entry = self.entries.swap_remove(at);
                     self.forget(entry.path, error.to_string());
+                }
+                // Too many open files, a disk that fails, no memory: that says nothing about the entry.
+                Err(error) => {
+                    below = entry.tokens.len();
+                    let path = entry.path.clone();
+                    self.skip(path, error.to_string());
                 }
             }
         }
         false
     }
 
-    /// Keep the session's timeline; whether it is on disk now. A failure is reported by [`Store::take_events`] and hurts
-    /// nobody.
-    pub fn save(&mut self, session: &Session) -> bool {
+    /// Keep the session's timeline; whether it is on disk now. Kept timelines that it begins with are deleted, except those
+    /// whose lengths are in `shared`, where others may go on differently. A failure is reported by [`Store::take_events`]
+    /// and hurts nobody.
+    pub fn save(&mut self, session: &Session, shared: &[usize]) -> bool {
         let tokens = session.tokens();
         if tokens.is_empty() {
             return false;
@@ -234,19 +259,23 @@ impl Store {
             return true;
         }
         let path = self.folder.join(self.name(tokens));
-        match self.write(&path, session) {
-            Ok(bytes) if bytes > self.limit => {
-                let _ = fs::remove_file(&path);
+        let bytes = (HEADER + 4 * tokens.len() + 4) as u64 + session.saved_bytes();
+        if bytes > self.limit {
+            // Said once: a conversation that is too long grows with every turn.
+            if !std::mem::replace(&mut self.too_large, true) {
                 self.events.push(StoreEvent::Failed {
                     reason: format!(
                         "{bytes} bytes are more than the whole cache may have, {}",
                         self.limit
                     ),
                 });
-                false
             }
+            return false;
+        }
+        self.make_room(bytes, tokens);
+        match self.write(&path, session) {
             Ok(bytes) => {
-                self.make_room(bytes, tokens);
+                self.replace(tokens, shared);
                 self.events.push(StoreEvent::Saved {
                     tokens: tokens.len(),
                     bytes,
@@ -276,7 +305,7 @@ impl Store {
     fn write(&self, path: &Path, session: &Session) -> Result<u64, crate::Error> {
         let partial = path.with_extension(PARTIAL);
         let written = (|| {
-            let file = File::create(&partial).map_err(snapshot)?;
+            let file = create_private(&partial).map_err(snapshot)?;
             let mut out = BufWriter::new(file);
             let header = header(session.tokens(), self.fingerprint);
             out.write_all(&header).map_err(snapshot)?;
@@ -306,6 +335,22 @@ impl Store {
             let tokens = entry.tokens.len();
             self.events.push(StoreEvent::Evicted { tokens });
         }
+    }
+
+    /// Delete the entries that `tokens` begins with and has more than.
+    fn replace(&mut self, tokens: &[Token], shared: &[usize]) {
+        let is_old = |e: &mut Entry| {
+            e.tokens.len() < tokens.len()
+                && tokens.starts_with(&e.tokens)
+                && !shared.contains(&e.tokens.len())
+        };
+        for old in self.entries.extract_if(.., is_old) {
+            let _ = fs::remove_file(&old.path);
+        }
+    }
+
+    fn skip(&mut self, path: PathBuf, reason: String) {
+        self.events.push(StoreEvent::Skipped { path, reason });
     }
 
     fn forget(&mut self, path: PathBuf, reason: String) {
@@ -413,6 +458,48 @@ fn read_snapshot(path: &Path, tokens: &[Token], session: &mut Session) -> Result
     // A sound snapshot of something else: whoever wrote it broke the rules of this format.
     session.rewind(0)?;
     Err(snapshot(damaged("its snapshot is of other tokens")))
+}
+
+/// Whether an error is the file's own: it is cut short, or not what it should be.
+fn is_damage(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+    )
+}
+
+fn shows_damage(error: &SnapshotError) -> bool {
+    match error {
+        SnapshotError::Io(error) => is_damage(error),
+        // Another context may hold it.
+        SnapshotError::Tokens { .. } => false,
+        _ => true,
+    }
+}
+
+/// Whether a `….partial` has a name that this store gives: others are somebody else's.
+fn is_leftover(path: &Path) -> bool {
+    let name = path.file_stem().and_then(|name| name.to_str());
+    let parts: Vec<&str> = name.unwrap_or_default().split('-').collect();
+    let hash = |part: &str| {
+        part.len() == 16 && part.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    match parts[..] {
+        [model, text, count] => {
+            let digits = !count.is_empty() && count.bytes().all(|b| b.is_ascii_digit());
+            hash(model) && hash(text) && digits
+        }
+        _ => false,
+    }
+}
+
+/// An empty file for its owner alone.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Conversations are nobody else's business: a folder that is made here is for its owner alone.

@@ -45,6 +45,14 @@ impl Segments {
         }
     }
 
+    /// Append a part of other segments.
+    pub fn part(&mut self, part: Segment<'_>) {
+        match part {
+            Segment::Marker(marker) => self.marker(marker),
+            Segment::Text(text) => self.text(text),
+        }
+    }
+
     /// Append text in which every occurrence of one of `markers` is a marker: for wording of the format itself,
     /// never for text that came from outside. The leftmost occurrence is taken first, then the longest.
     pub fn template(&mut self, mut text: &str, markers: &[&str]) {
