@@ -30,6 +30,14 @@ pub(crate) enum ApiError {
         context: usize,
         param: &'static str,
     },
+    #[error(
+        "Prompt has {bytes} bytes, more than fit the configured context size of {context} tokens"
+    )]
+    Bytes {
+        bytes: usize,
+        context: usize,
+        param: &'static str,
+    },
     #[error("the API key is missing or wrong")]
     Key,
     #[error("{0}")]
@@ -56,9 +64,10 @@ impl ApiError {
 
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::Unsupported { .. } | Self::Context { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Invalid { .. }
+            | Self::Unsupported { .. }
+            | Self::Context { .. }
+            | Self::Bytes { .. } => StatusCode::BAD_REQUEST,
             Self::Key => StatusCode::UNAUTHORIZED,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
@@ -87,12 +96,12 @@ impl ApiError {
         let param = match self {
             Self::Invalid { param, .. } => param.clone(),
             Self::Unsupported { param, .. } => Some(param.clone()),
-            Self::Context { param, .. } => Some((*param).to_owned()),
+            Self::Context { param, .. } | Self::Bytes { param, .. } => Some((*param).to_owned()),
             _ => None,
         };
         let code = match self {
             Self::Unsupported { .. } => Some("unsupported_parameter"),
-            Self::Context { .. } => Some("context_length_exceeded"),
+            Self::Context { .. } | Self::Bytes { .. } => Some("context_length_exceeded"),
             Self::Key => Some("invalid_api_key"),
             Self::NotFound(_) => Some("not_found"),
             Self::Busy(_) => Some("rate_limit_exceeded"),

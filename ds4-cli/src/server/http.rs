@@ -19,7 +19,8 @@ use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 use super::error::{ApiError, Shape};
 use super::fields::Route;
 use super::params::{self, Body, typed};
-use super::state::Shared;
+use super::reply::{Dialect, respond};
+use super::state::{Ready, Shared};
 use super::{chat, completions, messages, responses};
 
 const PAGE: &str = include_str!("page.html");
@@ -66,21 +67,33 @@ fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
             Route::Messages => Shape::Anthropic,
             _ => Shape::OpenAi,
         };
-        let result = match body(&app, request).await {
-            Err(error) => Err(error),
-            Ok(body) => match route {
-                Route::Chat => chat::handle(&app, &body).await,
-                Route::Completions => completions::handle(&app, &body).await,
-                Route::Messages => messages::handle(&app, &body).await,
-                Route::Responses => responses::handle(&app, &body).await,
-            },
+        let result = match route {
+            Route::Chat => run(&app, request, chat::ready).await,
+            Route::Completions => run(&app, request, completions::ready).await,
+            Route::Messages => run(&app, request, messages::ready).await,
+            Route::Responses => run(&app, request, responses::ready).await,
         };
         result.unwrap_or_else(|error| error.response(shape))
     })
 }
 
-/// The body as a JSON object, of no more than the allowed size.
-async fn body(app: &Shared, request: Request) -> Result<Body, ApiError> {
+/// Read a request and answer it.
+async fn run<D: Dialect>(
+    app: &Shared,
+    request: Request,
+    ready: fn(&Shared, &Body) -> Result<Ready<D>, ApiError>,
+) -> Result<Response, ApiError> {
+    let ready = with_body(app, request, ready).await?;
+    let updates = app.send(ready.request, ready.field).await?;
+    Ok(respond(updates, ready.dialect, ready.stream).await)
+}
+
+/// What `work` makes of the body, a JSON object of no more than the allowed size.
+async fn with_body<T: Send + 'static>(
+    app: &Shared,
+    request: Request,
+    work: impl FnOnce(&Shared, &Body) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     let most = app.args.max_body_mb << 20;
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
@@ -90,11 +103,20 @@ async fn body(app: &Shared, request: Request) -> Result<Body, ApiError> {
     let bytes = to_bytes(request.into_body(), most)
         .await
         .map_err(|_| ApiError::TooLarge(most))?;
+    app.read(move |app| {
+        let body = object(&bytes)?;
+        drop(bytes);
+        work(app, &body)
+    })
+    .await
+}
+
+fn object(bytes: &[u8]) -> Result<Body, ApiError> {
     let invalid = |what: String| ApiError::Invalid {
         message: format!("invalid JSON request: {what}"),
         param: None,
     };
-    match serde_json::from_slice(&bytes) {
+    match serde_json::from_slice(bytes) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(invalid("expected an object".to_owned())),
         Err(error) => Err(invalid(error.to_string())),
@@ -201,11 +223,8 @@ async fn model(State(app): State<Shared>, Path(id): Path<String>) -> Response {
 }
 
 async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
-    let counted = async {
-        let body = body(&app, request).await?;
-        messages::count_tokens(&app, &body)
-    };
-    document(counted.await, Shape::Anthropic)
+    let counted = with_body(&app, request, messages::count_tokens).await;
+    document(counted, Shape::Anthropic)
 }
 
 fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
@@ -227,16 +246,15 @@ fn only(body: &Body, names: &[&str]) -> Result<(), ApiError> {
 }
 
 async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
-    let tokens = async {
-        let body = body(&app, request).await?;
+    let tokens = with_body(&app, request, |app, body| {
         only(
-            &body,
+            body,
             &["content", "add_special", "parse_special", "with_pieces"],
         )?;
-        let Some(text) = typed::<String>(&body, "content")? else {
+        let Some(text) = typed::<String>(body, "content")? else {
             return Err(ApiError::invalid("content", "missing content"));
         };
-        let flag = |name, otherwise| Ok(typed(&body, name)?.unwrap_or(otherwise));
+        let flag = |name, otherwise| Ok(typed(body, name)?.unwrap_or(otherwise));
         let special = if flag("parse_special", true)? {
             Special::All
         } else {
@@ -257,29 +275,27 @@ async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
             Err(_) => json!({ "id": id, "piece": tokenizer.token_bytes(id) }),
         };
         Ok(json!({ "tokens": tokens.iter().map(piece).collect::<Vec<_>>() }))
-    };
+    });
     document(tokens.await, Shape::OpenAi)
 }
 
 async fn detokenize(State(app): State<Shared>, request: Request) -> Response {
-    let text = async {
-        let body = body(&app, request).await?;
-        only(&body, &["tokens"])?;
+    let text = with_body(&app, request, |app, body| {
+        only(body, &["tokens"])?;
         let list: Vec<Value> =
-            typed(&body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
+            typed(body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
         let tokenizer = app.engine.tokenizer();
         let tokens = params::tokens(&list, tokenizer.vocab_len(), "tokens")?;
         Ok(json!({ "content": tokenizer.decode(&tokens) }))
-    };
+    });
     document(text.await, Shape::OpenAi)
 }
 
 /// The prompt of a chat request, as text.
 async fn apply_template(State(app): State<Shared>, request: Request) -> Response {
-    let prompt = async {
-        let body = body(&app, request).await?;
-        let tokens = chat::prompt(&app, &body)?;
+    let prompt = with_body(&app, request, |app, body| {
+        let tokens = chat::prompt(app, body)?;
         Ok(json!({ "prompt": app.engine.tokenizer().decode(&tokens) }))
-    };
+    });
     document(prompt.await, Shape::OpenAi)
 }

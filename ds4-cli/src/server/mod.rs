@@ -93,9 +93,11 @@ fn serve(args: Args) -> Result<()> {
         .build()
         .context("cannot start the network's threads")?;
     let served = runtime.block_on(listen(app));
-    // Requests that are still being answered when the grace is over are cut off here.
-    drop(runtime);
-    if thread.join().is_err() {
+    // The runtime lives on meanwhile, for a second signal.
+    let engine_ended = thread.join();
+    // Requests that are still being answered when the grace is over, or read, are cut off here.
+    runtime.shutdown_background();
+    if engine_ended.is_err() {
         anyhow::bail!("the engine's thread panicked");
     }
     served

@@ -1,7 +1,7 @@
 //! An answer as items, one after the other.
 
 use axum::response::sse::Event;
-use ds4_model::chat::Delta;
+use ds4_model::chat::{Delta, Outcome};
 use ds4_model::serve::{End, Ended, Logprob, Update, Usage};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ enum Item {
     },
 }
 
-pub(super) struct Responses {
+pub(crate) struct Responses {
     app: Shared,
     /// The response object, without what is not known yet.
     response: Value,
@@ -235,9 +235,8 @@ impl Responses {
     /// The response object at its end, and the event that says so.
     fn finish(&mut self, end: &End) -> &'static str {
         self.calls.keep(end);
-        let length = end.ended == Ended::Length;
-        let (status, event) = if length {
-            self.response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+        let (status, event) = if let Some(reason) = why_incomplete(end) {
+            self.response["incomplete_details"] = json!({ "reason": reason });
             ("incomplete", "response.incomplete")
         } else {
             ("completed", "response.completed")
@@ -264,11 +263,21 @@ fn with(at: &Value, name: &str, value: Value) -> Value {
 
 /// How far an item came, by the end of the answer.
 fn status(end: &End) -> &'static str {
-    let broken = !end.parsed.calls.is_empty() && !made_calls(&end.parsed);
-    if end.ended == Ended::Length || broken {
+    if why_incomplete(end).is_some() {
         "incomplete"
     } else {
         "completed"
+    }
+}
+
+/// Why an answer is not all that it was to be. The second is a reason that OpenAI does not have.
+fn why_incomplete(end: &End) -> Option<&'static str> {
+    if end.ended == Ended::Length {
+        Some("max_output_tokens")
+    } else if end.parsed.outcome != Outcome::Complete {
+        Some("malformed_call")
+    } else {
+        None
     }
 }
 
