@@ -194,7 +194,8 @@ pub(crate) struct Chat {
 impl Chat {
     fn chunk(&self, delta: Value, finish: Option<&str>) -> Value {
         let mut chunk = self.base.clone();
-        chunk["choices"] = json!([{ "index": 0, "delta": delta, "finish_reason": finish }]);
+        chunk["choices"] =
+            json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish }]);
         if self.include_usage {
             chunk["usage"] = Value::Null;
         }
@@ -268,7 +269,8 @@ impl Dialect for Chat {
 
     fn whole(&mut self, end: &End, logprobs: &[Logprob]) -> Value {
         let parsed = &end.parsed;
-        let mut message = json!({ "role": "assistant", "content": parsed.content });
+        let mut message =
+            json!({ "role": "assistant", "content": parsed.content, "refusal": null });
         if let Some(reasoning) = &parsed.reasoning {
             message["reasoning_content"] = json!(reasoning);
         }
@@ -283,8 +285,7 @@ impl Dialect for Chat {
             message["tool_calls"] = parsed.calls.iter().enumerate().map(call).collect();
         }
         self.calls.keep(end);
-        let mut choice =
-            json!({ "index": 0, "message": message, "finish_reason": finish_reason(end) });
+        let mut choice = json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(end) });
         if self.with_logprobs {
             choice["logprobs"] = logprob_content(logprobs);
         }

@@ -1,5 +1,7 @@
 //! Errors on the wire: one type, two shapes.
 
+use std::any::Any;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -41,6 +43,8 @@ pub(crate) enum ApiError {
     #[error("the API key is missing or wrong")]
     Key,
     #[error("{0}")]
+    Foreign(String),
+    #[error("{0}")]
     NotFound(String),
     #[error("the method is not allowed here")]
     Method,
@@ -62,6 +66,17 @@ impl ApiError {
         }
     }
 
+    /// What a panic is to a client. The log has more.
+    pub(crate) fn bug(panic: &(dyn Any + Send)) -> Self {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("of an unknown kind");
+        super::log(format_args!("a request met a bug, a panic: {what}"));
+        Self::Failed("a bug in the server; its log says more".to_owned())
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Invalid { .. }
@@ -69,6 +84,7 @@ impl ApiError {
             | Self::Context { .. }
             | Self::Bytes { .. } => StatusCode::BAD_REQUEST,
             Self::Key => StatusCode::UNAUTHORIZED,
+            Self::Foreign(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -82,6 +98,7 @@ impl ApiError {
         let message = self.to_string();
         let kind = match (self, shape) {
             (Self::Key, _) => "authentication_error",
+            (Self::Foreign(_), _) => "permission_error",
             (Self::NotFound(_), Shape::Anthropic) => "not_found_error",
             (Self::TooLarge(_), Shape::Anthropic) => "request_too_large",
             (Self::Busy(_), _) => "rate_limit_error",

@@ -109,7 +109,7 @@ pub(crate) const FIELDS: &[Field] = &[
         R,
         Only(&["[]", "[\"reasoning.encrypted_content\"]"]),
     ),
-    field("store", CR, NoOp),
+    field("store", CR, Only(&["false"])),
     field("metadata", ALL, NoOp),
     field(
         "user",

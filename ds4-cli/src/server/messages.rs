@@ -187,6 +187,8 @@ fn assistant(content: &Value, field: &str) -> Result<Message, ApiError> {
                 let thought = string(block, "thinking", &field)?;
                 message.reasoning.get_or_insert_default().push_str(thought);
             }
+            // Of no use to this model, which never made it.
+            Some("redacted_thinking") => {}
             Some("tool_use") => message.tool_calls.push(ToolCall {
                 id: Some(string(block, "id", &field)?.to_owned()),
                 name: string(block, "name", &field)?.to_owned(),

@@ -154,7 +154,7 @@ impl App {
         });
         match work.await {
             Ok(done) => done,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(error) if error.is_panic() => Err(ApiError::bug(&*error.into_panic())),
             Err(_) => Err(ApiError::ShuttingDown),
         }
     }
@@ -293,4 +293,18 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// An app with the demo model, for tests of what is written.
+#[cfg(test)]
+pub(crate) fn demo() -> Shared {
+    use clap::Parser;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
+    let args = Args::parse_from(["ds4-server", "-m", file]);
+    let engine = Engine::open(file, ds4_model::Options::default()).unwrap();
+    let settings = ds4_model::serve::Settings::default();
+    let scheduler = ds4_model::serve::Scheduler::new(engine.clone(), settings, None).unwrap();
+    let metrics = Metrics::new();
+    let (worker, _) = Worker::start(scheduler, metrics.clone()).unwrap();
+    Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

@@ -161,7 +161,10 @@ impl Responses {
                 "response.function_call_arguments.done",
                 json!({ "item_id": id, "output_index": index, "name": name, "arguments": arguments }),
             )),
-            Item::Reasoning { .. } => {}
+            Item::Reasoning { id, text } => events.push(self.event(
+                "response.reasoning_text.done",
+                json!({ "item_id": id, "output_index": index, "content_index": 0, "text": text }),
+            )),
         }
         events.push(self.event(
             "response.output_item.done",
@@ -185,13 +188,19 @@ impl Responses {
         let (kind, fields) = match (delta, &mut self.open) {
             (Delta::Reasoning(more), Some(Item::Reasoning { id, text })) => {
                 *text += more;
-                if !self.summary {
-                    return;
-                }
-                (
-                    "response.reasoning_summary_text.delta",
-                    json!({ "item_id": id, "output_index": index, "summary_index": 0, "delta": more }),
-                )
+                let kind = if self.summary {
+                    "summary_index"
+                } else {
+                    "content_index"
+                };
+                let mut fields = json!({ "item_id": id, "output_index": index, "delta": more });
+                fields[kind] = json!(0);
+                let event = if self.summary {
+                    "response.reasoning_summary_text.delta"
+                } else {
+                    "response.reasoning_text.delta"
+                };
+                (event, fields)
             }
             (Delta::Content(more), Some(Item::Message { id, text })) => {
                 *text += more;
@@ -341,5 +350,58 @@ impl Dialect for Responses {
         self.close(status(end), &mut events);
         self.finish(end);
         self.response.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ds4_model::chat::Parsed;
+
+    /// How a response ends whose answer ended so, and its last item.
+    fn ended(ended: Ended, outcome: Outcome) -> (Value, Value) {
+        let app = crate::server::state::demo();
+        let mut writer = Responses::new(&app, json!({}), Calls::new(&app, "call_"), false);
+        let end = End {
+            ended,
+            parsed: Parsed {
+                content: "half".to_owned(),
+                outcome,
+                ..Parsed::default()
+            },
+            text: String::new(),
+            usage: Usage::default(),
+        };
+        let update = Update {
+            deltas: vec![Delta::Content("half".to_owned())],
+            ..Update::default()
+        };
+        assert_eq!(writer.more(&update).len(), 3);
+        assert!(!writer.end(&end).is_empty());
+        let streamed = writer.response.clone();
+        let mut writer = Responses::new(&app, json!({}), Calls::new(&app, "call_"), false);
+        let whole = writer.whole(&end, &[]);
+        assert_eq!(whole["status"], streamed["status"]);
+        (streamed.clone(), streamed["output"][0]["status"].clone())
+    }
+
+    #[test]
+    fn an_answer_that_ends_within_a_call_is_incomplete() {
+        let broken = Outcome::Incomplete { offset: 0 };
+        let (response, item) = ended(Ended::Stop, broken);
+        assert_eq!(response["status"], "incomplete");
+        assert_eq!(response["incomplete_details"]["reason"], "malformed_call");
+        assert_eq!(item, "incomplete");
+        let (response, item) = ended(Ended::Length, Outcome::Complete);
+        assert_eq!(
+            response["incomplete_details"]["reason"],
+            "max_output_tokens"
+        );
+        assert_eq!(item, "incomplete");
+        let (response, item) = ended(Ended::Stop, Outcome::Complete);
+        assert_eq!(
+            (&response["status"], &item),
+            (&json!("completed"), &json!("completed"))
+        );
     }
 }
