@@ -19,9 +19,12 @@ pub(crate) struct Args {
     /// Name of the model for clients [default: the file's name].
     #[arg(long)]
     pub(crate) alias: Option<String>,
-    /// Clients must send this key, as a bearer token or as x-api-key.
+    /// Clients must send this key, as a bearer token or as x-api-key [default: the variable DS4_API_KEY].
     #[arg(long)]
     pub(crate) api_key: Option<String>,
+    /// A name under which clients may reach a server that listens on this machine alone; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allowed_host: Vec<String>,
     /// Let pages of other origins use the server.
     #[arg(long)]
     pub(crate) cors: bool,
@@ -43,7 +46,7 @@ pub(crate) struct Args {
     /// Tokens of a prompt in a turn while others are answered.
     #[arg(long, default_value = "128")]
     pub(crate) mixed_prefill_quantum: NonZeroUsize,
-    /// Requests that may wait; more are answered with 429.
+    /// Requests that may wait; more are answered with 429. 0 is no limit.
     #[arg(long, default_value_t = 256)]
     pub(crate) max_queue: usize,
     /// Temperature, when the request has none.
@@ -53,13 +56,13 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) nothink: bool,
     /// Largest request body, in MiB.
-    #[arg(long, default_value_t = 64)]
-    pub(crate) max_body_mb: usize,
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) max_body_mb: u32,
     /// Keep timelines in this folder, over restarts.
     #[arg(long, value_name = "DIR")]
     pub(crate) kv_disk_dir: Option<PathBuf>,
     /// Most MiB of them.
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u64).range(..=1 << 40))]
     pub(crate) kv_disk_space_mb: u64,
     /// Shortest timeline worth keeping on disk, in tokens.
     #[arg(long, default_value_t = 512)]

@@ -1,9 +1,7 @@
 //! `/v1/chat/completions`, as OpenAI defines it.
 
-use axum::response::Response;
 use axum::response::sse::Event;
 use ds4_model::chat::{Delta, JsonText, Role};
-use ds4_model::grammar::Grammar;
 use ds4_model::serve::{End, Ended, Logprob, Update, Usage};
 use ds4_model::{Message, Token};
 use serde::Deserialize;
@@ -12,17 +10,15 @@ use serde_json::{Value, json};
 use super::error::{ApiError, Shape};
 use super::fields::{self, Route};
 use super::params::{self, Body, get, typed};
-use super::reply::{Calls, Dialect, data, made_calls, named, respond, warnings};
-use super::state::{Ask, Shared};
+use super::reply::{Calls, Dialect, data, made_calls, named, warnings};
+use super::state::{Ask, Form, Ready, Shared};
 
-/// Answer a request.
-pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiError> {
+/// Read a request.
+pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Chat>, ApiError> {
     let (ask, model) = ask(app, body)?;
     let stream = params::stream(body)?;
-    let include_usage = params::include_usage(body)?;
-    let with_logprobs = ask.logprobs.is_some();
-    let (updates, _) = app.ask(ask).await?;
-    let writer = Chat {
+    let field = ask.field;
+    let dialect = Chat {
         base: json!({
             "id": app.id("chatcmpl-"),
             "object": if stream { "chat.completion.chunk" } else { "chat.completion" },
@@ -30,10 +26,15 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
             "model": model,
         }),
         calls: Calls::new(app, "call_"),
-        include_usage,
-        with_logprobs,
+        include_usage: params::include_usage(body)?,
+        with_logprobs: ask.logprobs.is_some(),
     };
-    Ok(respond(updates, writer, stream).await)
+    Ok(Ready {
+        request: app.request(ask)?,
+        dialect,
+        stream,
+        field,
+    })
 }
 
 /// The prompt of a request.
@@ -50,8 +51,8 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
         Some("function") => Ok(tool["function"].clone()),
         _ => Err("expected `type`: function".to_owned()),
     })?;
-    let grammar = response_format(app, body, &mut messages)?;
-    params::one_grammar(&tools, grammar.is_some(), "response_format")?;
+    let form = response_format(body, &mut messages)?;
+    params::one_grammar(&tools, form.is_some(), "response_format")?;
     let ask = Ask {
         messages,
         tools,
@@ -60,7 +61,7 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
         limit: params::limit(body, &["max_completion_tokens", "max_tokens"], app)?,
         stops: params::stops(body, "stop")?,
         logprobs: logprobs(body)?,
-        grammar,
+        form,
         field: "messages",
     };
     Ok((ask, model))
@@ -81,23 +82,19 @@ fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
 }
 
 /// What the answer must look like. A schema is told to the model too, in its system message, as it was trained.
-fn response_format(
-    app: &Shared,
-    body: &Body,
-    messages: &mut Vec<Message>,
-) -> Result<Option<Grammar>, ApiError> {
+fn response_format(body: &Body, messages: &mut Vec<Message>) -> Result<Option<Form>, ApiError> {
     let Some(format) = get(body, "response_format") else {
         return Ok(None);
     };
     match format["type"].as_str() {
         Some("text") => Ok(None),
-        Some("json_object") => app.grammar(None, "response_format").map(Some),
+        Some("json_object") => Ok(Some(Form {
+            schema: None,
+            field: "response_format",
+        })),
         Some("json_schema") => {
             let field = "response_format.json_schema.schema";
-            let schema = &format["json_schema"]["schema"];
-            let grammar = app.grammar(Some(schema), field)?;
-            tell_schema(messages, schema, field)?;
-            Ok(Some(grammar))
+            by_schema(messages, &format["json_schema"]["schema"], field).map(Some)
         }
         _ => Err(ApiError::invalid(
             "response_format",
@@ -106,19 +103,26 @@ fn response_format(
     }
 }
 
-/// Put `schema` into the system message.
-pub(crate) fn tell_schema(
+/// An answer by `schema`, which is put into the system message.
+pub(crate) fn by_schema(
     messages: &mut Vec<Message>,
     schema: &Value,
-    field: &str,
-) -> Result<(), ApiError> {
+    field: &'static str,
+) -> Result<Form, ApiError> {
+    if !schema.is_object() && !schema.is_boolean() {
+        let what = format!("`{field}`: expected a schema");
+        return Err(ApiError::invalid(field, what));
+    }
     let text =
         JsonText::new(schema.to_string()).map_err(|e| ApiError::invalid(field, e.to_string()))?;
     if messages.first().is_none_or(|m| m.role != Role::System) {
         messages.insert(0, Message::system(""));
     }
     messages[0].response_format = Some(text);
-    Ok(())
+    Ok(Form {
+        schema: Some(schema.clone()),
+        field,
+    })
 }
 
 fn logprobs(body: &Body) -> Result<Option<usize>, ApiError> {
@@ -180,7 +184,7 @@ fn logprob_content(logprobs: &[Logprob]) -> Value {
     json!({ "content": logprobs.iter().map(one).collect::<Vec<_>>(), "refusal": null })
 }
 
-struct Chat {
+pub(crate) struct Chat {
     base: Value,
     calls: Calls,
     include_usage: bool,
@@ -190,7 +194,8 @@ struct Chat {
 impl Chat {
     fn chunk(&self, delta: Value, finish: Option<&str>) -> Value {
         let mut chunk = self.base.clone();
-        chunk["choices"] = json!([{ "index": 0, "delta": delta, "finish_reason": finish }]);
+        chunk["choices"] =
+            json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish }]);
         if self.include_usage {
             chunk["usage"] = Value::Null;
         }
@@ -264,7 +269,8 @@ impl Dialect for Chat {
 
     fn whole(&mut self, end: &End, logprobs: &[Logprob]) -> Value {
         let parsed = &end.parsed;
-        let mut message = json!({ "role": "assistant", "content": parsed.content });
+        let mut message =
+            json!({ "role": "assistant", "content": parsed.content, "refusal": null });
         if let Some(reasoning) = &parsed.reasoning {
             message["reasoning_content"] = json!(reasoning);
         }
@@ -279,8 +285,7 @@ impl Dialect for Chat {
             message["tool_calls"] = parsed.calls.iter().enumerate().map(call).collect();
         }
         self.calls.keep(end);
-        let mut choice =
-            json!({ "index": 0, "message": message, "finish_reason": finish_reason(end) });
+        let mut choice = json!({ "index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(end) });
         if self.with_logprobs {
             choice["logprobs"] = logprob_content(logprobs);
         }

@@ -1,6 +1,5 @@
 //! `/v1/completions`: text that goes on from text. Markers in the prompt count as markers.
 
-use axum::response::Response;
 use axum::response::sse::Event;
 use ds4_model::chat::Delta;
 use ds4_model::serve::{End, Ended, Logprob, Reading, Request, Update};
@@ -12,11 +11,11 @@ use super::chat::usage;
 use super::error::{ApiError, Shape};
 use super::fields::{self, Route};
 use super::params::{self, Body, get, typed};
-use super::reply::{Dialect, data, named, respond};
-use super::state::Shared;
+use super::reply::{Dialect, data, named};
+use super::state::{Ready, Shared};
 
-/// Answer a request.
-pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiError> {
+/// Read a request.
+pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Completion>, ApiError> {
     const MOST: usize = 20;
     fields::check(Route::Completions, body)?;
     let model = params::model(body, app)?;
@@ -38,7 +37,7 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
         grammar: None,
     };
     let stream = params::stream(body)?;
-    let writer = Completion {
+    let dialect = Completion {
         base: json!({
             "id": app.id("cmpl-"),
             "object": "text_completion",
@@ -49,8 +48,12 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
         with_logprobs: logprobs.is_some(),
         offset: 0,
     };
-    let (updates, _) = app.send(request, "prompt").await?;
-    Ok(respond(updates, writer, stream).await)
+    Ok(Ready {
+        request,
+        dialect,
+        stream,
+        field: "prompt",
+    })
 }
 
 /// The prompt: a text or token ids, or a list of one of these.
@@ -70,6 +73,7 @@ fn prompt(app: &Shared, body: &Body) -> Result<Vec<Token>, ApiError> {
     let tokenizer = app.engine.tokenizer();
     match prompt {
         Value::String(text) => {
+            app.can_fit(text.len(), "prompt")?;
             let mut tokens: Vec<Token> = Vec::new();
             if tokenizer.add_bos() {
                 tokens.extend(tokenizer.bos());
@@ -83,6 +87,7 @@ fn prompt(app: &Shared, body: &Body) -> Result<Vec<Token>, ApiError> {
             Ok(tokens)
         }
         Value::Array(list) if !list.is_empty() => {
+            app.fits(list.len(), "prompt")?;
             params::tokens(list, tokenizer.vocab_len(), "prompt")
         }
         Value::Array(_) => Err(wrong("an empty list")),
@@ -90,7 +95,7 @@ fn prompt(app: &Shared, body: &Body) -> Result<Vec<Token>, ApiError> {
     }
 }
 
-struct Completion {
+pub(crate) struct Completion {
     base: Value,
     include_usage: bool,
     with_logprobs: bool,

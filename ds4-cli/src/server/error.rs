@@ -1,5 +1,7 @@
 //! Errors on the wire: one type, two shapes.
 
+use std::any::Any;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -30,8 +32,18 @@ pub(crate) enum ApiError {
         context: usize,
         param: &'static str,
     },
+    #[error(
+        "Prompt has {bytes} bytes, more than fit the configured context size of {context} tokens"
+    )]
+    Bytes {
+        bytes: usize,
+        context: usize,
+        param: &'static str,
+    },
     #[error("the API key is missing or wrong")]
     Key,
+    #[error("{0}")]
+    Foreign(String),
     #[error("{0}")]
     NotFound(String),
     #[error("the method is not allowed here")]
@@ -54,12 +66,25 @@ impl ApiError {
         }
     }
 
+    /// What a panic is to a client. The log has more.
+    pub(crate) fn bug(panic: &(dyn Any + Send)) -> Self {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("of an unknown kind");
+        super::log(format_args!("a request met a bug, a panic: {what}"));
+        Self::Failed("a bug in the server; its log says more".to_owned())
+    }
+
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            Self::Invalid { .. } | Self::Unsupported { .. } | Self::Context { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::Invalid { .. }
+            | Self::Unsupported { .. }
+            | Self::Context { .. }
+            | Self::Bytes { .. } => StatusCode::BAD_REQUEST,
             Self::Key => StatusCode::UNAUTHORIZED,
+            Self::Foreign(_) => StatusCode::FORBIDDEN,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
@@ -73,6 +98,7 @@ impl ApiError {
         let message = self.to_string();
         let kind = match (self, shape) {
             (Self::Key, _) => "authentication_error",
+            (Self::Foreign(_), _) => "permission_error",
             (Self::NotFound(_), Shape::Anthropic) => "not_found_error",
             (Self::TooLarge(_), Shape::Anthropic) => "request_too_large",
             (Self::Busy(_), _) => "rate_limit_error",
@@ -87,12 +113,12 @@ impl ApiError {
         let param = match self {
             Self::Invalid { param, .. } => param.clone(),
             Self::Unsupported { param, .. } => Some(param.clone()),
-            Self::Context { param, .. } => Some((*param).to_owned()),
+            Self::Context { param, .. } | Self::Bytes { param, .. } => Some((*param).to_owned()),
             _ => None,
         };
         let code = match self {
             Self::Unsupported { .. } => Some("unsupported_parameter"),
-            Self::Context { .. } => Some("context_length_exceeded"),
+            Self::Context { .. } | Self::Bytes { .. } => Some("context_length_exceeded"),
             Self::Key => Some("invalid_api_key"),
             Self::NotFound(_) => Some("not_found"),
             Self::Busy(_) => Some("rate_limit_exceeded"),

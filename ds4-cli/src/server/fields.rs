@@ -85,7 +85,11 @@ pub(crate) const FIELDS: &[Field] = &[
     field("thinking", &[Route::Chat, Route::Messages], Honoured),
     field("think", C, Honoured),
     field("enable_thinking", C, Honoured),
-    field("reasoning_effort", C, Honoured),
+    field(
+        "reasoning_effort",
+        &[Route::Chat, Route::Messages],
+        Honoured,
+    ),
     field("reasoning", R, Honoured),
     field("chat_template_kwargs", C, Honoured),
     field("echo", T, Only(&["false"])),
@@ -105,7 +109,7 @@ pub(crate) const FIELDS: &[Field] = &[
         R,
         Only(&["[]", "[\"reasoning.encrypted_content\"]"]),
     ),
-    field("store", CR, NoOp),
+    field("store", CR, Only(&["false"])),
     field("metadata", ALL, NoOp),
     field(
         "user",

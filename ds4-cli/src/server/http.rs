@@ -1,11 +1,13 @@
 //! Routes: which URL leads where, and what holds for all of them.
 
 use std::any::Any;
+use std::net::IpAddr;
 
 use axum::Json;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Path, Request, State};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
@@ -16,10 +18,12 @@ use serde_json::{Value, json};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 
+use super::args::Args;
 use super::error::{ApiError, Shape};
 use super::fields::Route;
 use super::params::{self, Body, typed};
-use super::state::Shared;
+use super::reply::{Dialect, respond};
+use super::state::{Ready, Shared};
 use super::{chat, completions, messages, responses};
 
 const PAGE: &str = include_str!("page.html");
@@ -53,7 +57,7 @@ pub(crate) fn router(app: Shared) -> Router {
             .allow_origin(AnyOrigin)
             .allow_methods([Method::GET, Method::POST, Method::OPTIONS])
             .allow_headers(AnyOrigin);
-        router.layer(open)
+        router.layer(open).layer(middleware::from_fn(no_content))
     } else {
         router
     };
@@ -66,22 +70,34 @@ fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
             Route::Messages => Shape::Anthropic,
             _ => Shape::OpenAi,
         };
-        let result = match body(&app, request).await {
-            Err(error) => Err(error),
-            Ok(body) => match route {
-                Route::Chat => chat::handle(&app, &body).await,
-                Route::Completions => completions::handle(&app, &body).await,
-                Route::Messages => messages::handle(&app, &body).await,
-                Route::Responses => responses::handle(&app, &body).await,
-            },
+        let result = match route {
+            Route::Chat => run(&app, request, chat::ready).await,
+            Route::Completions => run(&app, request, completions::ready).await,
+            Route::Messages => run(&app, request, messages::ready).await,
+            Route::Responses => run(&app, request, responses::ready).await,
         };
         result.unwrap_or_else(|error| error.response(shape))
     })
 }
 
-/// The body as a JSON object, of no more than the allowed size.
-async fn body(app: &Shared, request: Request) -> Result<Body, ApiError> {
-    let most = app.args.max_body_mb << 20;
+/// Read a request and answer it.
+async fn run<D: Dialect>(
+    app: &Shared,
+    request: Request,
+    ready: fn(&Shared, &Body) -> Result<Ready<D>, ApiError>,
+) -> Result<Response, ApiError> {
+    let ready = with_body(app, request, ready).await?;
+    let updates = app.send(ready.request, ready.field).await?;
+    Ok(respond(updates, ready.dialect, ready.stream).await)
+}
+
+/// What `work` makes of the body, a JSON object of no more than the allowed size.
+async fn with_body<T: Send + 'static>(
+    app: &Shared,
+    request: Request,
+    work: impl FnOnce(&Shared, &Body) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let most = (app.args.max_body_mb as usize) << 20;
     let length = request.headers().get(header::CONTENT_LENGTH);
     let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > most) {
@@ -90,23 +106,45 @@ async fn body(app: &Shared, request: Request) -> Result<Body, ApiError> {
     let bytes = to_bytes(request.into_body(), most)
         .await
         .map_err(|_| ApiError::TooLarge(most))?;
+    app.read(move |app| {
+        let body = object(&bytes)?;
+        drop(bytes);
+        work(app, &body)
+    })
+    .await
+}
+
+fn object(bytes: &[u8]) -> Result<Body, ApiError> {
     let invalid = |what: String| ApiError::Invalid {
         message: format!("invalid JSON request: {what}"),
         param: None,
     };
-    match serde_json::from_slice(&bytes) {
+    match serde_json::from_slice(bytes) {
         Ok(Value::Object(body)) => Ok(body),
         Ok(_) => Err(invalid("expected an object".to_owned())),
         Err(error) => Err(invalid(error.to_string())),
     }
 }
 
-/// The key, where one is wanted; and an answer to OPTIONS.
+/// The answer to OPTIONS has no body.
+async fn no_content(request: Request, next: Next) -> Response {
+    let options = request.method() == Method::OPTIONS;
+    let mut response = next.run(request).await;
+    if options && response.status() == StatusCode::OK {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
+}
+
+/// Who may ask; and an answer to OPTIONS.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if let Err(error) = foreign(&app, request.headers()) {
+        return error.response(shape_of(path));
+    }
     if request.method() == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();
     }
-    let path = request.uri().path();
     let open = matches!(path, "/" | "/health" | "/v1/health");
     match &app.args.api_key {
         Some(key) if !open && !has_key(request.headers(), key) => {
@@ -116,12 +154,50 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
     }
 }
 
+/// Refuse pages that a browser loaded from elsewhere: any page can send to this machine, and read the answer too when its
+/// own name leads here. Programs that are no browsers send no origin.
+fn foreign(app: &Shared, headers: &HeaderMap) -> Result<(), ApiError> {
+    let text = |name| headers.get(name).map(|v| v.to_str().unwrap_or_default());
+    let host = text(header::HOST);
+    if let Some(host) = host.filter(|host| !may_be_called(&app.args, host)) {
+        let what = format!("unknown host {host:?}; --allowed-host takes its name");
+        return Err(ApiError::Foreign(what));
+    }
+    let Some(origin) = text(header::ORIGIN).filter(|_| !app.args.cors) else {
+        return Ok(());
+    };
+    let from = origin.split_once("://").map(|(_, authority)| authority);
+    match (from, host) {
+        (Some(from), Some(host)) if from.eq_ignore_ascii_case(host) => Ok(()),
+        _ => Err(ApiError::Foreign(format!(
+            "pages of {origin:?} may not use this server; with --cors they may"
+        ))),
+    }
+}
+
+/// Whether a client may know the server as `host`. Where other machines reach it, any name may lead there.
+fn may_be_called(args: &Args, host: &str) -> bool {
+    let is_local = |name: &str| {
+        let address = name.trim_start_matches('[').trim_end_matches(']');
+        let loopback = |a: IpAddr| a.is_loopback();
+        name.eq_ignore_ascii_case("localhost") || address.parse().is_ok_and(loopback)
+    };
+    let Ok(authority) = host.parse::<Authority>() else {
+        return false;
+    };
+    let (name, own) = (authority.host(), &args.host);
+    let known = || std::iter::once(own).chain(&args.allowed_host);
+    !is_local(own) || is_local(name) || known().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 fn has_key(headers: &HeaderMap, key: &str) -> bool {
-    let bearer = headers
-        .get(header::AUTHORIZATION)
-        .and_then(|v| v.as_bytes().strip_prefix(b"Bearer "));
-    let given = bearer.or_else(|| headers.get("x-api-key").map(|v| v.as_bytes()));
-    given.is_some_and(|given| same(given, key.as_bytes()))
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| {
+        let (scheme, token) = value.as_bytes().split_at_checked(7)?;
+        scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
+    });
+    let plain = headers.get("x-api-key").map(|v| v.as_bytes());
+    let mut given = [bearer, plain].into_iter().flatten();
+    given.any(|given| same(given, key.as_bytes()))
 }
 
 /// Whether two texts are equal, in a time that says nothing about where they differ.
@@ -146,13 +222,7 @@ async fn not_allowed(request: Request) -> Response {
 }
 
 fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let what = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("of an unknown kind");
-    super::log(format_args!("a request met a bug, a panic: {what}"));
-    ApiError::Failed("a bug in the server; its log says more".to_owned()).response(Shape::OpenAi)
+    ApiError::bug(&*panic).response(Shape::OpenAi)
 }
 
 async fn health(State(app): State<Shared>) -> Response {
@@ -201,11 +271,8 @@ async fn model(State(app): State<Shared>, Path(id): Path<String>) -> Response {
 }
 
 async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
-    let counted = async {
-        let body = body(&app, request).await?;
-        messages::count_tokens(&app, &body)
-    };
-    document(counted.await, Shape::Anthropic)
+    let counted = with_body(&app, request, messages::count_tokens).await;
+    document(counted, Shape::Anthropic)
 }
 
 fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
@@ -227,16 +294,15 @@ fn only(body: &Body, names: &[&str]) -> Result<(), ApiError> {
 }
 
 async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
-    let tokens = async {
-        let body = body(&app, request).await?;
+    let tokens = with_body(&app, request, |app, body| {
         only(
-            &body,
+            body,
             &["content", "add_special", "parse_special", "with_pieces"],
         )?;
-        let Some(text) = typed::<String>(&body, "content")? else {
+        let Some(text) = typed::<String>(body, "content")? else {
             return Err(ApiError::invalid("content", "missing content"));
         };
-        let flag = |name, otherwise| Ok(typed(&body, name)?.unwrap_or(otherwise));
+        let flag = |name, otherwise| Ok(typed(body, name)?.unwrap_or(otherwise));
         let special = if flag("parse_special", true)? {
             Special::All
         } else {
@@ -257,29 +323,27 @@ async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
             Err(_) => json!({ "id": id, "piece": tokenizer.token_bytes(id) }),
         };
         Ok(json!({ "tokens": tokens.iter().map(piece).collect::<Vec<_>>() }))
-    };
+    });
     document(tokens.await, Shape::OpenAi)
 }
 
 async fn detokenize(State(app): State<Shared>, request: Request) -> Response {
-    let text = async {
-        let body = body(&app, request).await?;
-        only(&body, &["tokens"])?;
+    let text = with_body(&app, request, |app, body| {
+        only(body, &["tokens"])?;
         let list: Vec<Value> =
-            typed(&body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
+            typed(body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
         let tokenizer = app.engine.tokenizer();
         let tokens = params::tokens(&list, tokenizer.vocab_len(), "tokens")?;
         Ok(json!({ "content": tokenizer.decode(&tokens) }))
-    };
+    });
     document(text.await, Shape::OpenAi)
 }
 
 /// The prompt of a chat request, as text.
 async fn apply_template(State(app): State<Shared>, request: Request) -> Response {
-    let prompt = async {
-        let body = body(&app, request).await?;
-        let tokens = chat::prompt(&app, &body)?;
+    let prompt = with_body(&app, request, |app, body| {
+        let tokens = chat::prompt(app, body)?;
         Ok(json!({ "prompt": app.engine.tokenizer().decode(&tokens) }))
-    };
+    });
     document(prompt.await, Shape::OpenAi)
 }

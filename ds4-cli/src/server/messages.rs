@@ -1,33 +1,38 @@
 //! `/v1/messages`, as Anthropic defines it.
 
-use axum::response::Response;
 use axum::response::sse::Event;
 use ds4_model::Message;
 use ds4_model::chat::{Delta, ToolCall};
 use ds4_model::serve::{End, Ended, Logprob, Update, Usage};
 use serde_json::{Value, json};
 
-use super::chat::add_warnings;
+use super::chat::{add_warnings, by_schema};
 use super::error::{ApiError, Shape};
 use super::fields::{self, Route};
 use super::params::{self, Body, get, typed};
-use super::reply::{Calls, Dialect, made_calls, named, respond};
-use super::state::{Ask, Shared};
+use super::reply::{Calls, Dialect, made_calls, named};
+use super::state::{Ask, Ready, Shared};
 
-/// Answer a request.
-pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiError> {
+/// Read a request.
+pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Messages>, ApiError> {
     let (ask, model) = ask(app, body)?;
     let stream = params::stream(body)?;
-    let (updates, prompt) = app.ask(ask).await?;
-    let writer = Messages {
+    let field = ask.field;
+    let request = app.request(ask)?;
+    let dialect = Messages {
         id: app.id("msg_"),
         model,
-        prompt,
+        prompt: request.prompt.len(),
         calls: Calls::new(app, "toolu_"),
         blocks: 0,
         open: None,
     };
-    Ok(respond(updates, writer, stream).await)
+    Ok(Ready {
+        request,
+        dialect,
+        stream,
+        field,
+    })
 }
 
 /// How many tokens a request's prompt has.
@@ -45,23 +50,20 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
         Some(kind) => Err(format!("`type` is {kind}, expected custom")),
     })?;
     let mut messages = messages(body)?;
-    let grammar =
-        match typed::<Body>(body, "output_config")?.and_then(|c| get(&c, "format").cloned()) {
-            None => None,
-            Some(format) if format["type"] == "json_schema" => {
-                let field = "output_config.format.schema";
-                let grammar = app.grammar(Some(&format["schema"]), field)?;
-                super::chat::tell_schema(&mut messages, &format["schema"], field)?;
-                Some(grammar)
-            }
-            Some(_) => {
-                return Err(ApiError::invalid(
-                    "output_config.format",
-                    "`output_config.format` needs `type`: json_schema",
-                ));
-            }
-        };
-    params::one_grammar(&tools, grammar.is_some(), "output_config.format")?;
+    let form = match params::nested::<Value>(body, "output_config", "format")? {
+        None => None,
+        Some(format) if format["type"] == "json_schema" => {
+            let field = "output_config.format.schema";
+            Some(by_schema(&mut messages, &format["schema"], field)?)
+        }
+        Some(_) => {
+            return Err(ApiError::invalid(
+                "output_config.format",
+                "`output_config.format` needs `type`: json_schema",
+            ));
+        }
+    };
+    params::one_grammar(&tools, form.is_some(), "output_config.format")?;
     let ask = Ask {
         messages,
         tools,
@@ -70,7 +72,7 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
         limit: params::limit(body, &["max_tokens"], app)?,
         stops: params::stops(body, "stop_sequences")?,
         logprobs: None,
-        grammar,
+        form,
         field: "messages",
     };
     Ok((ask, model))
@@ -185,6 +187,8 @@ fn assistant(content: &Value, field: &str) -> Result<Message, ApiError> {
                 let thought = string(block, "thinking", &field)?;
                 message.reasoning.get_or_insert_default().push_str(thought);
             }
+            // Of no use to this model, which never made it.
+            Some("redacted_thinking") => {}
             Some("tool_use") => message.tool_calls.push(ToolCall {
                 id: Some(string(block, "id", &field)?.to_owned()),
                 name: string(block, "name", &field)?.to_owned(),
@@ -211,7 +215,7 @@ enum Block {
     Call(usize),
 }
 
-struct Messages {
+pub(crate) struct Messages {
     id: String,
     model: String,
     prompt: usize,

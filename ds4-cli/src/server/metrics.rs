@@ -86,10 +86,13 @@ impl Metrics {
         self.first.observe(after.as_secs_f64());
     }
 
+    /// One more answer that ended so; `gone` and `refused` have no end of their own.
+    pub(crate) fn count(&self, ended: &'static str) {
+        self.answers.get_or_create(&[("ended", ended)]).inc();
+    }
+
     pub(crate) fn answered(&self, end: &End, after: Duration) {
-        self.answers
-            .get_or_create(&[("ended", super::worker::how(&end.ended))])
-            .inc();
+        self.count(super::worker::how(&end.ended));
         self.prompt.inc_by(end.usage.prompt as u64);
         self.cached.inc_by(end.usage.cached as u64);
         self.completion.inc_by(end.usage.completion as u64);

@@ -58,7 +58,10 @@ pub(crate) fn log(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "ds4-server: {line}");
 }
 
-fn serve(args: Args) -> Result<()> {
+fn serve(mut args: Args) -> Result<()> {
+    if args.api_key.is_none() {
+        args.api_key = std::env::var("DS4_API_KEY").ok().filter(|k| !k.is_empty());
+    }
     let mut options = Options::default();
     options.threads = args.threads;
     options.prefill_rows = args.prefill_chunk.get();
@@ -75,7 +78,10 @@ fn serve(args: Args) -> Result<()> {
     };
     let mut settings = Settings::default();
     settings.slots = args.sessions.get();
-    settings.queue = args.max_queue;
+    settings.queue = match args.max_queue {
+        0 => usize::MAX,
+        most => most,
+    };
     settings.slice = args.mixed_prefill_quantum.get();
     settings.store_from = args.kv_cache_min_tokens;
     let scheduler = Scheduler::new(engine.clone(), settings, store)?;
@@ -89,9 +95,11 @@ fn serve(args: Args) -> Result<()> {
         .build()
         .context("cannot start the network's threads")?;
     let served = runtime.block_on(listen(app));
-    // Requests that are still being answered when the grace is over are cut off here.
-    drop(runtime);
-    if thread.join().is_err() {
+    // The runtime lives on meanwhile, for a second signal.
+    let engine_ended = thread.join();
+    // Requests that are still being answered when the grace is over, or read, are cut off here.
+    runtime.shutdown_background();
+    if engine_ended.is_err() {
         anyhow::bail!("the engine's thread panicked");
     }
     served

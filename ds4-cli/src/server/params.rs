@@ -71,6 +71,25 @@ pub(crate) fn typed<T: DeserializeOwned>(body: &Body, name: &str) -> Result<Opti
         .transpose()
 }
 
+/// The member `inner` of the object `outer` as a `T`.
+pub(crate) fn nested<T: DeserializeOwned>(
+    body: &Body,
+    outer: &str,
+    inner: &str,
+) -> Result<Option<T>, ApiError> {
+    let Some(object) = get(body, outer) else {
+        return Ok(None);
+    };
+    let invalid = |name: &str, what: String| ApiError::invalid(name, format!("`{name}`: {what}"));
+    let object = object
+        .as_object()
+        .ok_or_else(|| invalid(outer, "expected an object".to_owned()))?;
+    get(object, inner)
+        .map(|value| T::deserialize(value))
+        .transpose()
+        .map_err(|e| invalid(&format!("{outer}.{inner}"), e.to_string()))
+}
+
 fn number(body: &Body, name: &str, least: f64, most: f64) -> Result<Option<f32>, ApiError> {
     let Some(value) = get(body, name) else {
         return Ok(None);
@@ -86,8 +105,10 @@ fn number(body: &Body, name: &str, least: f64, most: f64) -> Result<Option<f32>,
 
 /// How tokens are drawn.
 pub(crate) fn sampler(body: &Body, app: &App) -> Result<Sampler, ApiError> {
-    let seed = match typed::<i64>(body, "seed")? {
-        Some(seed) => seed as u64,
+    let seed = match get(body, "seed") {
+        // All 64 bits count, with a sign or without.
+        Some(seed) => (seed.as_u64().or_else(|| seed.as_i64().map(|s| s as u64)))
+            .ok_or_else(|| ApiError::invalid("seed", "`seed`: expected an integer of 64 bits"))?,
         None => app.random(),
     };
     let mut sampler = Sampler::seeded(seed);
@@ -143,45 +164,44 @@ pub(crate) fn stream(body: &Body) -> Result<bool, ApiError> {
 
 /// Whether a stream ends with the usage.
 pub(crate) fn include_usage(body: &Body) -> Result<bool, ApiError> {
-    let options: Option<Body> = typed(body, "stream_options")?;
-    options.map_or(Ok(false), |o| {
-        Ok(typed(&o, "include_usage")?.unwrap_or(false))
+    Ok(nested(body, "stream_options", "include_usage")?.unwrap_or(false))
+}
+
+/// Thinking and its effort, from all the ways to say it.
+///
+/// A switch decides: the first of `thinking`, `chat_template_kwargs`, `enable_thinking` and `think`, the model's name and
+/// `--nothink` that is there. Only where there is none, the effort does: `none` is off, any other on.
+pub(crate) fn thinking(body: &Body, app: &App, model: &str) -> Result<RenderOptions, ApiError> {
+    let switch = switch(body)?
+        .or_else(|| CHAT_NAMES.contains(&model).then_some(false))
+        .or_else(|| THINKING_NAMES.contains(&model).then_some(true))
+        .or_else(|| app.args.nothink.then_some(false));
+    let effort = effort(body)?;
+    let on = switch.unwrap_or(effort != Some(Effort::None));
+    Ok(RenderOptions {
+        think: if on { ThinkMode::On } else { ThinkMode::Off },
+        // Where a switch says on, there is no such thing as no effort.
+        effort: effort.filter(|&e| !on || e != Effort::None),
+        ..RenderOptions::default()
     })
 }
 
-/// Thinking and its effort, from all the ways to say it; the model's name counts least.
-pub(crate) fn thinking(body: &Body, app: &App, model: &str) -> Result<RenderOptions, ApiError> {
-    let mut think = match model {
-        _ if CHAT_NAMES.contains(&model) => ThinkMode::Off,
-        _ if THINKING_NAMES.contains(&model) => ThinkMode::On,
-        _ if app.args.nothink => ThinkMode::Off,
-        _ => ThinkMode::On,
-    };
-    let mut effort: Option<Effort> = None;
-    let mode = |on: bool| if on { ThinkMode::On } else { ThinkMode::Off };
-    for name in ["think", "enable_thinking"] {
-        think = typed(body, name)?.map_or(think, mode);
+/// What the request says outright about thinking.
+fn switch(body: &Body) -> Result<Option<bool>, ApiError> {
+    let kwargs: Body = typed(body, "chat_template_kwargs")?.unwrap_or_default();
+    let known = ["thinking", "enable_thinking", "reasoning_effort"];
+    if let Some(name) = kwargs.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(ApiError::Unsupported {
+            param: format!("chat_template_kwargs.{name}"),
+            why: String::new(),
+        });
     }
-    if let Some(inner) = typed::<Body>(body, "chat_template_kwargs")? {
-        for name in inner.keys() {
-            match name.as_str() {
-                "thinking" | "enable_thinking" => think = typed(&inner, name)?.map_or(think, mode),
-                "reasoning_effort" => effort = typed(&inner, name)?,
-                _ => {
-                    return Err(ApiError::Unsupported {
-                        param: format!("chat_template_kwargs.{name}"),
-                        why: String::new(),
-                    });
-                }
-            }
-        }
-    }
-    match get(body, "thinking") {
-        None => {}
-        Some(Value::Bool(on)) => think = mode(*on),
+    let thinking = match get(body, "thinking") {
+        None => None,
+        Some(Value::Bool(on)) => Some(*on),
         Some(value) => match value["type"].as_str() {
-            Some("enabled" | "adaptive") => think = ThinkMode::On,
-            Some("disabled") => think = ThinkMode::Off,
+            Some("enabled" | "adaptive") => Some(true),
+            Some("disabled") => Some(false),
             _ => {
                 return Err(ApiError::invalid(
                     "thinking",
@@ -189,21 +209,26 @@ pub(crate) fn thinking(body: &Body, app: &App, model: &str) -> Result<RenderOpti
                 ));
             }
         },
-    }
-    effort = typed(body, "reasoning_effort")?.or(effort);
-    for outer in ["reasoning", "output_config"] {
-        if let Some(inner) = typed::<Body>(body, outer)? {
-            effort = typed(&inner, "effort")?.or(effort);
-        }
-    }
-    if effort.is_some_and(|e| e != Effort::None) && get(body, "thinking").is_none() {
-        think = ThinkMode::On;
-    }
-    Ok(RenderOptions {
-        think,
-        effort,
-        ..RenderOptions::default()
-    })
+    };
+    // All are read, so that a wrong one is an error beside a right one too.
+    let all = [
+        thinking,
+        nested(body, "chat_template_kwargs", "thinking")?,
+        nested(body, "chat_template_kwargs", "enable_thinking")?,
+        typed(body, "enable_thinking")?,
+        typed(body, "think")?,
+    ];
+    Ok(all.into_iter().flatten().next())
+}
+
+fn effort(body: &Body) -> Result<Option<Effort>, ApiError> {
+    let all = [
+        nested(body, "output_config", "effort")?,
+        nested(body, "reasoning", "effort")?,
+        typed(body, "reasoning_effort")?,
+        nested(body, "chat_template_kwargs", "reasoning_effort")?,
+    ];
+    Ok(all.into_iter().flatten().next())
 }
 
 /// The declared tools and whether the model may call them; `function` finds a declaration in an element of the list.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ds4_model::chat::{Conversation, ParseOptions, RenderOptions, Tool};
+use ds4_model::chat::{Conversation, ParseOptions, RenderOptions, Role, ThinkMode, Tool};
 use ds4_model::grammar::{Grammar, Grammars};
 use ds4_model::serve::{Answer, End, Reading, Replays, Request, Update};
 use ds4_model::{Engine, Error, Message, Sampler, Token};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::args::Args;
 use super::error::ApiError;
@@ -19,6 +19,9 @@ use super::worker::Worker;
 
 /// Bytes of call texts to remember.
 const REPLAY_BYTES: usize = 512 << 20;
+
+/// Requests that are read at a time; others wait. One could read for seconds, and answers must go on meanwhile.
+const READERS: usize = 2;
 
 pub(crate) struct App {
     pub(crate) engine: Engine,
@@ -29,6 +32,8 @@ pub(crate) struct App {
     pub(crate) started: u64,
     replays: Mutex<Replays>,
     grammars: OnceLock<Grammars>,
+    longest: OnceLock<usize>,
+    readers: Arc<Semaphore>,
     secret: RandomState,
     counter: AtomicU64,
 }
@@ -42,7 +47,23 @@ pub(crate) struct Ask {
     pub(crate) limit: usize,
     pub(crate) stops: Vec<String>,
     pub(crate) logprobs: Option<usize>,
-    pub(crate) grammar: Option<Grammar>,
+    pub(crate) form: Option<Form>,
+    /// The field that a prompt which is too long is blamed on.
+    pub(crate) field: &'static str,
+}
+
+/// What an answer must look like: any JSON object, or one by a schema.
+pub(crate) struct Form {
+    pub(crate) schema: Option<Value>,
+    /// The field that a schema which is wrong is blamed on.
+    pub(crate) field: &'static str,
+}
+
+/// A request that is read.
+pub(crate) struct Ready<D> {
+    pub(crate) request: Request,
+    pub(crate) dialect: D,
+    pub(crate) stream: bool,
     /// The field that a prompt which is too long is blamed on.
     pub(crate) field: &'static str,
 }
@@ -61,6 +82,8 @@ impl App {
             replays: Mutex::new(Replays::new(args.tool_memory_max_ids, REPLAY_BYTES)),
             started: now(),
             grammars: OnceLock::new(),
+            longest: OnceLock::new(),
+            readers: Arc::new(Semaphore::new(READERS)),
             secret: RandomState::new(),
             counter: AtomicU64::new(0),
             engine,
@@ -98,7 +121,7 @@ impl App {
     }
 
     /// The grammar of a JSON schema, or of any object.
-    pub(crate) fn grammar(&self, schema: Option<&Value>, field: &str) -> Result<Grammar, ApiError> {
+    fn grammar(&self, form: &Form) -> Result<Grammar, ApiError> {
         let grammars = match self.grammars.get() {
             Some(grammars) => grammars,
             None => {
@@ -107,11 +130,53 @@ impl App {
                 self.grammars.get_or_init(|| made)
             }
         };
-        match schema {
+        match &form.schema {
             Some(schema) => grammars.json_schema(schema),
             None => grammars.json_object(),
         }
-        .map_err(|e| ApiError::invalid(field, e.to_string()))
+        .map_err(|e| ApiError::invalid(form.field, e.to_string()))
+    }
+
+    /// Do `work`, which takes long, where it stops nothing else.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Shared) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let permit = Arc::clone(&self.readers).acquire_owned().await;
+        let permit = permit.map_err(|_| ApiError::ShuttingDown)?;
+        let app = Arc::clone(self);
+        // The permit goes along: who leaves does not stop the work.
+        let work = tokio::task::spawn_blocking(move || {
+            let done = work(&app);
+            drop(permit);
+            done
+        });
+        match work.await {
+            Ok(done) => done,
+            Err(error) if error.is_panic() => Err(ApiError::bug(&*error.into_panic())),
+            Err(_) => Err(ApiError::ShuttingDown),
+        }
+    }
+
+    /// Refuse a text of so many bytes when it cannot fit, whatever its tokens are: making tokens takes longer than this.
+    pub(crate) fn can_fit(&self, bytes: usize, param: &'static str) -> Result<(), ApiError> {
+        let tokenizer = self.engine.tokenizer();
+        let longest = *self.longest.get_or_init(|| {
+            let ids = 0..tokenizer.vocab_len() as Token;
+            ids.map(|id| tokenizer.token_bytes(id).len())
+                .max()
+                .unwrap_or(1)
+                .max(1)
+        });
+        let context = self.engine.context();
+        if bytes > context.saturating_mul(longest) {
+            return Err(ApiError::Bytes {
+                bytes,
+                context,
+                param,
+            });
+        }
+        Ok(())
     }
 
     /// The prompt of a conversation.
@@ -120,45 +185,76 @@ impl App {
         mut messages: Vec<Message>,
         tools: Vec<Tool>,
         render: &RenderOptions,
-        field: &str,
+        field: &'static str,
     ) -> Result<Vec<Token>, ApiError> {
+        if let Some(last) = messages.last_mut().filter(|m| m.role == Role::Assistant) {
+            if !last.tool_calls.is_empty() {
+                let what = format!("`{field}` ends in calls, expected their results");
+                return Err(ApiError::invalid(field, what));
+            }
+            last.partial = true;
+        }
         self.replays().put_back(&mut messages);
-        self.engine
-            .render_with(&Conversation { messages, tools }, render)
-            .map_err(|e| ApiError::invalid(field, chain(&e)))
+        let text = self
+            .engine
+            .chat()
+            .render(&Conversation { messages, tools }, render)
+            .map_err(|e| ApiError::invalid(field, chain(&e)))?;
+        self.can_fit(text.as_str().len(), field)?;
+        Ok(self.engine.tokenizer().encode_segments(&text))
     }
 
-    /// Ask in chat form; the updates, and how many tokens the prompt has.
-    pub(crate) async fn ask(&self, ask: Ask) -> Result<(mpsc::Receiver<Update>, usize), ApiError> {
+    /// What is asked for in chat form.
+    pub(crate) fn request(&self, ask: Ask) -> Result<Request, ApiError> {
+        // After the beginning of an answer nothing is thought any more.
+        let think = if continues(&ask.messages) {
+            ThinkMode::Off
+        } else {
+            ask.render.think()
+        };
         let parser = self.engine.chat().stream_parser(&ParseOptions {
-            think: ask.render.think(),
+            think,
             tools: ask.tools.clone(),
             evidence: true,
             ..ParseOptions::default()
         });
         let mut ends: Vec<Token> = self.engine.stops().tokens().to_vec();
-        if !ask.render.think().is_on() {
+        if !think.is_on() {
             let marker = |text| self.engine.tokenizer().id_of(text);
             ends.extend(["<think>", "</think>"].into_iter().filter_map(marker));
         }
-        let request = Request {
-            prompt: self.prompt(ask.messages, ask.tools, &ask.render, ask.field)?,
+        let prompt = self.prompt(ask.messages, ask.tools, &ask.render, ask.field)?;
+        self.fits(prompt.len(), ask.field)?;
+        Ok(Request {
+            prompt,
             sampler: ask.sampler,
             stop: ds4_model::Stop::new(ends).with_strings(ask.stops),
             limit: ask.limit,
             reading: Reading::Chat(Box::new(parser)),
             logprobs: ask.logprobs,
-            grammar: ask.grammar,
-        };
-        self.send(request, ask.field).await
+            grammar: ask.form.map(|form| self.grammar(&form)).transpose()?,
+        })
     }
 
-    /// Ask for anything; the updates, and how many tokens the prompt has.
+    /// Refuse a prompt of so many tokens that leaves no room for an answer.
+    pub(crate) fn fits(&self, tokens: usize, param: &'static str) -> Result<(), ApiError> {
+        let context = self.engine.context();
+        if tokens >= context {
+            return Err(ApiError::Context {
+                tokens,
+                context,
+                param,
+            });
+        }
+        Ok(())
+    }
+
+    /// Ask; the updates.
     pub(crate) async fn send(
         &self,
         request: Request,
         field: &'static str,
-    ) -> Result<(mpsc::Receiver<Update>, usize), ApiError> {
+    ) -> Result<mpsc::Receiver<Update>, ApiError> {
         let tokens = request.prompt.len();
         if tokens == 0 {
             return Err(ApiError::invalid(field, format!("`{field}` is empty")));
@@ -171,8 +267,13 @@ impl App {
             },
             other => ApiError::Failed(chain(&other)),
         })?;
-        Ok((self.worker.ask(answer).await?, tokens))
+        self.worker.ask(answer).await
     }
+}
+
+/// Whether the conversation ends in the beginning of an answer, which is to be continued.
+fn continues(messages: &[Message]) -> bool {
+    messages.last().is_some_and(|m| m.role == Role::Assistant)
 }
 
 /// Seconds since 1970.
@@ -191,4 +292,18 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// An app with the demo model, for tests of what is written.
+#[cfg(test)]
+pub(crate) fn demo() -> Shared {
+    use clap::Parser;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
+    let args = Args::parse_from(["ds4-server", "-m", file]);
+    let engine = Engine::open(file, ds4_model::Options::default()).unwrap();
+    let settings = ds4_model::serve::Settings::default();
+    let scheduler = ds4_model::serve::Scheduler::new(engine.clone(), settings, None).unwrap();
+    let metrics = Metrics::new();
+    let (worker, _) = Worker::start(scheduler, metrics.clone()).unwrap();
+    Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

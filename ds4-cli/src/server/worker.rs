@@ -86,6 +86,7 @@ struct Client {
     asked: Instant,
     first: Option<Instant>,
     stalled: Option<Instant>,
+    ended: bool,
 }
 
 struct Connected {
@@ -121,6 +122,7 @@ impl Clients for Connected {
             self.metrics.first_token(client.asked.elapsed());
         }
         if let Some(end) = &update.end {
+            client.ended = true;
             let took = client.asked.elapsed();
             self.metrics.answered(end, took);
             let Usage {
@@ -141,7 +143,14 @@ impl Clients for Connected {
     }
 
     fn over(&mut self, id: Id) {
-        self.clients.remove(&id);
+        let Some(client) = self.clients.remove(&id) else {
+            return;
+        };
+        if !client.ended {
+            self.metrics.count("gone");
+            let took = client.asked.elapsed().as_secs_f64();
+            super::log(format_args!("request {id}: finish=gone {took:.3} s"));
+        }
     }
 }
 
@@ -189,10 +198,12 @@ fn take(scheduler: &mut Scheduler, connected: &mut Connected, id: Id, job: Job) 
         asked: Instant::now(),
         first: None,
         stalled: None,
+        ended: false,
     };
     connected.clients.insert(id, client);
     let taken = scheduler.submit(id, *job.answer).map_err(|busy| {
         connected.clients.remove(&id);
+        connected.metrics.count("refused");
         ApiError::Busy(busy.to_string())
     });
     // Whoever asked may be gone by now; the next turn notices.

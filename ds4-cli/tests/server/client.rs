@@ -77,7 +77,10 @@ impl Server {
     }
 
     pub(crate) fn get(&self, path: &str) -> Reply {
-        self.raw(format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes())
+        self.raw(
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                .as_bytes(),
+        )
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
@@ -92,6 +95,19 @@ impl Server {
             .unwrap();
         let mut some = vec![0; bytes];
         let _ = stream.read_exact(&mut some);
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+
+    /// Send a request and leave when it is being answered.
+    pub(crate) fn leave_when_active(&self, path: &str, body: &Value) {
+        let mut stream = self.connect();
+        stream
+            .write_all(&request(path, body.to_string().as_bytes()))
+            .unwrap();
+        let from = Instant::now();
+        while self.metric("ds4_active_answers") < 1.0 {
+            assert!(from.elapsed() < Duration::from_secs(20), "never begun");
+        }
         let _ = stream.shutdown(Shutdown::Both);
     }
 
@@ -145,7 +161,7 @@ pub(crate) fn signal(pid: u32, name: &str) {
 
 pub(crate) fn request(path: &str, body: &[u8]) -> Vec<u8> {
     let mut raw = format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     )
     .into_bytes();

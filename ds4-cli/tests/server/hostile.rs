@@ -172,9 +172,10 @@ fn wrong_requests_are_refused_and_named() {
     let large = server.post(chat_path, &chat(&"x".repeat(2 << 20), &json!({})));
     assert_eq!(large.status, 413);
     // A length that is a lie, and none at all.
-    let lie = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 99999999999\r\n\r\n{}";
+    let lie = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 99999999999\r\n\r\n{}";
     assert_eq!(server.raw(lie).status, 413);
-    let none = b"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let none =
+        b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     assert_eq!(server.raw(none).status, 400);
     let reply = server.post(chat_path, &chat(QUESTION, &json!({})));
     assert_eq!(reply.json()["choices"][0]["message"]["content"], ANSWER);

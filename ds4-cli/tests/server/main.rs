@@ -7,9 +7,11 @@
 #![cfg(unix)]
 
 mod client;
+mod doors;
 mod hostile;
 mod keep;
 mod load;
+mod prefill;
 
 use client::{Server, request};
 use serde_json::{Value, json};
@@ -119,12 +121,18 @@ fn a_prompt_that_was_read_before_is_not_read_again() {
 fn only_who_has_the_key_is_answered() {
     let server = Server::start(&["--api-key", "secret"]);
     let with = |header: &str| {
-        let raw =
-            format!("GET /v1/models HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{header}\r\n\r\n");
+        let raw = format!(
+            "GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{header}\r\n\r\n"
+        );
         server.raw(raw.as_bytes()).status
     };
     assert_eq!(with("authorization: Bearer secret"), 200);
     assert_eq!(with("x-api-key: secret"), 200);
+    assert_eq!(with("authorization: bearer secret"), 200);
+    assert_eq!(
+        with("authorization: Bearer other\r\nx-api-key: secret"),
+        200
+    );
     assert_eq!(with("authorization: Bearer secre"), 401);
     assert_eq!(with("authorization: secret"), 401);
     assert_eq!(with("accept: */*"), 401);
@@ -136,12 +144,13 @@ fn only_who_has_the_key_is_answered() {
 
 #[test]
 fn pages_of_other_origins_only_where_they_may() {
-    let preflight = b"OPTIONS /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: http://a\r\n\
+    let preflight = b"OPTIONS /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\norigin: http://a\r\n\
         access-control-request-method: POST\r\n\r\n";
     let closed = Server::start(&[]).raw(preflight);
-    assert_eq!(closed.status, 204);
+    assert_eq!(closed.status, 403);
     assert!(!closed.head.contains("access-control-allow-origin"));
     let open = Server::start(&["--cors"]).raw(preflight);
+    assert_eq!(open.status, 204);
     assert!(
         open.head.contains("access-control-allow-origin: *"),
         "{}",
@@ -159,12 +168,14 @@ fn an_answer_whose_client_is_gone_ends_at_once() {
         2000,
     );
     server.wait_until_idle();
-    server.leave_after("/v1/chat/completions", &long(&json!({})), 0);
+    server.leave_when_active("/v1/chat/completions", &long(&json!({})));
     server.wait_until_idle();
     let words = chat(&"word ".repeat(1500), &json!({}));
-    server.leave_after("/v1/chat/completions", &words, 0);
+    server.leave_when_active("/v1/chat/completions", &words);
     server.wait_until_idle();
-    assert_eq!(server.metric("ds4_answers_total"), 0.0);
+    assert_eq!(server.metric("ds4_answers_total{ended=\"gone\"}"), 3.0);
+    assert_eq!(server.metric("ds4_answers_total"), 3.0);
+    assert!(server.log().iter().any(|line| line.contains("finish=gone")));
     let reply = server.post(
         "/v1/chat/completions",
         &chat(QUESTION, &json!({ "stream": true })),
@@ -196,6 +207,7 @@ fn who_comes_when_too_many_wait_is_told_so() {
     let refused = server.post("/v1/chat/completions", &chat(QUESTION, &json!({})));
     assert_eq!(refused.status, 429, "{refused:?}");
     assert_eq!(refused.json()["error"]["type"], "rate_limit_error");
+    assert_eq!(server.metric("ds4_answers_total{ended=\"refused\"}"), 1.0);
     drop(waiting);
     server.wait_until_idle();
     assert_eq!(

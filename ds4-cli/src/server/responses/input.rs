@@ -126,6 +126,8 @@ fn text(content: &Value) -> Result<String, String> {
         Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => parts
             .iter()
+            // That an answer was refused is in no text that the model could read.
+            .filter(|part| part["type"] != "refusal")
             .map(
                 |part| match (part["type"].as_str(), part["text"].as_str()) {
                     (Some(kind), Some(text)) if PARTS.contains(&kind) => Ok(text),

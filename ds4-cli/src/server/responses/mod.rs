@@ -3,19 +3,18 @@
 mod input;
 mod write;
 
-use axum::response::Response;
 use ds4_model::Message;
-use ds4_model::grammar::Grammar;
 use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::fields::{self, Route};
 use super::params::{self, Body, get, typed};
-use super::reply::{Calls, respond};
-use super::state::{Ask, Shared};
+use super::reply::Calls;
+use super::state::{Ask, Form, Ready, Shared};
+use write::Responses;
 
-/// Answer a request.
-pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiError> {
+/// Read a request.
+pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Responses>, ApiError> {
     fields::check(Route::Responses, body)?;
     let model = params::model(body, app)?;
     let tools = params::tools(body, |tool| match tool["type"].as_str() {
@@ -24,8 +23,8 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
         None => Err("expected `type`: function".to_owned()),
     })?;
     let mut messages = input::messages(body)?;
-    let grammar = text_format(app, body, &mut messages)?;
-    params::one_grammar(&tools, grammar.is_some(), "text.format")?;
+    let form = text_format(body, &mut messages)?;
+    params::one_grammar(&tools, form.is_some(), "text.format")?;
     let ask = Ask {
         messages,
         tools,
@@ -34,7 +33,7 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
         limit: params::limit(body, &["max_output_tokens", "max_tokens"], app)?,
         stops: Vec::new(),
         logprobs: None,
-        grammar,
+        form,
         field: "input",
     };
     let stream = params::stream(body)?;
@@ -63,17 +62,17 @@ pub(crate) async fn handle(app: &Shared, body: &Body) -> Result<Response, ApiErr
         "truncation": "disabled",
         "usage": null,
     });
-    let summary = typed::<Body>(body, "reasoning")?.is_some_and(|r| get(&r, "summary").is_some());
-    let (updates, _) = app.ask(ask).await?;
-    let writer = write::Responses::new(app, echo, Calls::new(app, "call_"), summary);
-    Ok(respond(updates, writer, stream).await)
+    let summary = params::nested::<Value>(body, "reasoning", "summary")?.is_some();
+    let field = ask.field;
+    Ok(Ready {
+        request: app.request(ask)?,
+        dialect: Responses::new(app, echo, Calls::new(app, "call_"), summary),
+        stream,
+        field,
+    })
 }
 
-fn text_format(
-    app: &Shared,
-    body: &Body,
-    messages: &mut Vec<Message>,
-) -> Result<Option<Grammar>, ApiError> {
+fn text_format(body: &Body, messages: &mut Vec<Message>) -> Result<Option<Form>, ApiError> {
     let Some(text) = typed::<Body>(body, "text")? else {
         return Ok(None);
     };
@@ -87,12 +86,13 @@ fn text_format(
     match format["type"].as_str() {
         _ if format.is_null() => Ok(None),
         Some("text") => Ok(None),
-        Some("json_object") => app.grammar(None, "text.format").map(Some),
+        Some("json_object") => Ok(Some(Form {
+            schema: None,
+            field: "text.format",
+        })),
         Some("json_schema") => {
             let field = "text.format.schema";
-            let grammar = app.grammar(Some(&format["schema"]), field)?;
-            super::chat::tell_schema(messages, &format["schema"], field)?;
-            Ok(Some(grammar))
+            super::chat::by_schema(messages, &format["schema"], field).map(Some)
         }
         _ => Err(ApiError::invalid(
             "text.format",

@@ -1,7 +1,7 @@
 //! An answer as items, one after the other.
 
 use axum::response::sse::Event;
-use ds4_model::chat::Delta;
+use ds4_model::chat::{Delta, Outcome};
 use ds4_model::serve::{End, Ended, Logprob, Update, Usage};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ enum Item {
     },
 }
 
-pub(super) struct Responses {
+pub(crate) struct Responses {
     app: Shared,
     /// The response object, without what is not known yet.
     response: Value,
@@ -161,7 +161,10 @@ impl Responses {
                 "response.function_call_arguments.done",
                 json!({ "item_id": id, "output_index": index, "name": name, "arguments": arguments }),
             )),
-            Item::Reasoning { .. } => {}
+            Item::Reasoning { id, text } => events.push(self.event(
+                "response.reasoning_text.done",
+                json!({ "item_id": id, "output_index": index, "content_index": 0, "text": text }),
+            )),
         }
         events.push(self.event(
             "response.output_item.done",
@@ -185,13 +188,19 @@ impl Responses {
         let (kind, fields) = match (delta, &mut self.open) {
             (Delta::Reasoning(more), Some(Item::Reasoning { id, text })) => {
                 *text += more;
-                if !self.summary {
-                    return;
-                }
-                (
-                    "response.reasoning_summary_text.delta",
-                    json!({ "item_id": id, "output_index": index, "summary_index": 0, "delta": more }),
-                )
+                let kind = if self.summary {
+                    "summary_index"
+                } else {
+                    "content_index"
+                };
+                let mut fields = json!({ "item_id": id, "output_index": index, "delta": more });
+                fields[kind] = json!(0);
+                let event = if self.summary {
+                    "response.reasoning_summary_text.delta"
+                } else {
+                    "response.reasoning_text.delta"
+                };
+                (event, fields)
             }
             (Delta::Content(more), Some(Item::Message { id, text })) => {
                 *text += more;
@@ -235,9 +244,8 @@ impl Responses {
     /// The response object at its end, and the event that says so.
     fn finish(&mut self, end: &End) -> &'static str {
         self.calls.keep(end);
-        let length = end.ended == Ended::Length;
-        let (status, event) = if length {
-            self.response["incomplete_details"] = json!({ "reason": "max_output_tokens" });
+        let (status, event) = if let Some(reason) = why_incomplete(end) {
+            self.response["incomplete_details"] = json!({ "reason": reason });
             ("incomplete", "response.incomplete")
         } else {
             ("completed", "response.completed")
@@ -264,11 +272,21 @@ fn with(at: &Value, name: &str, value: Value) -> Value {
 
 /// How far an item came, by the end of the answer.
 fn status(end: &End) -> &'static str {
-    let broken = !end.parsed.calls.is_empty() && !made_calls(&end.parsed);
-    if end.ended == Ended::Length || broken {
+    if why_incomplete(end).is_some() {
         "incomplete"
     } else {
         "completed"
+    }
+}
+
+/// Why an answer is not all that it was to be. The second is a reason that OpenAI does not have.
+fn why_incomplete(end: &End) -> Option<&'static str> {
+    if end.ended == Ended::Length {
+        Some("max_output_tokens")
+    } else if end.parsed.outcome != Outcome::Complete {
+        Some("malformed_call")
+    } else {
+        None
     }
 }
 
@@ -332,5 +350,58 @@ impl Dialect for Responses {
         self.close(status(end), &mut events);
         self.finish(end);
         self.response.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ds4_model::chat::Parsed;
+
+    /// How a response ends whose answer ended so, and its last item.
+    fn ended(ended: Ended, outcome: Outcome) -> (Value, Value) {
+        let app = crate::server::state::demo();
+        let mut writer = Responses::new(&app, json!({}), Calls::new(&app, "call_"), false);
+        let end = End {
+            ended,
+            parsed: Parsed {
+                content: "half".to_owned(),
+                outcome,
+                ..Parsed::default()
+            },
+            text: String::new(),
+            usage: Usage::default(),
+        };
+        let update = Update {
+            deltas: vec![Delta::Content("half".to_owned())],
+            ..Update::default()
+        };
+        assert_eq!(writer.more(&update).len(), 3);
+        assert!(!writer.end(&end).is_empty());
+        let streamed = writer.response.clone();
+        let mut writer = Responses::new(&app, json!({}), Calls::new(&app, "call_"), false);
+        let whole = writer.whole(&end, &[]);
+        assert_eq!(whole["status"], streamed["status"]);
+        (streamed.clone(), streamed["output"][0]["status"].clone())
+    }
+
+    #[test]
+    fn an_answer_that_ends_within_a_call_is_incomplete() {
+        let broken = Outcome::Incomplete { offset: 0 };
+        let (response, item) = ended(Ended::Stop, broken);
+        assert_eq!(response["status"], "incomplete");
+        assert_eq!(response["incomplete_details"]["reason"], "malformed_call");
+        assert_eq!(item, "incomplete");
+        let (response, item) = ended(Ended::Length, Outcome::Complete);
+        assert_eq!(
+            response["incomplete_details"]["reason"],
+            "max_output_tokens"
+        );
+        assert_eq!(item, "incomplete");
+        let (response, item) = ended(Ended::Stop, Outcome::Complete);
+        assert_eq!(
+            (&response["status"], &item),
+            (&json!("completed"), &json!("completed"))
+        );
     }
 }
