@@ -157,7 +157,7 @@ impl Dialogue {
 fn remembered(end: &End, whole: bool) -> Message {
     Message {
         reasoning: end.parsed.reasoning.clone(),
-        replay: whole.then(|| end.text.clone()),
+        replay: whole.then(|| end.replay.clone()),
         ..Message::assistant(end.parsed.content.clone())
     }
 }

@@ -107,7 +107,7 @@ impl Agent {
         }
         // Put back as it was drawn, its tokens are those of the timeline.
         if end.ended == Ended::Stop {
-            message.replay = Some(end.text.clone());
+            message.replay = Some(end.replay.clone());
         }
         let calls = message.tool_calls.iter();
         let calls = calls

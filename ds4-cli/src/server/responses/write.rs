@@ -369,6 +369,7 @@ mod tests {
                 outcome,
                 ..Parsed::default()
             },
+            replay: ds4_model::chat::Replay::default(),
             text: String::new(),
             usage: Usage::default(),
         };
