@@ -50,6 +50,8 @@ pub(crate) enum ApiError {
     Method,
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("the body does not arrive")]
+    Slow,
     #[error("{0}")]
     Busy(String),
     #[error("the server is shutting down")]
@@ -88,6 +90,7 @@ impl ApiError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,

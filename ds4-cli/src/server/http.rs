@@ -2,10 +2,10 @@
 
 use std::any::Any;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
-use axum::body::to_bytes;
 use axum::extract::{Path, Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -14,6 +14,7 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use ds4_model::Token;
 use ds4_model::tokenizer::Special;
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
@@ -25,6 +26,11 @@ use super::params::{self, Body, typed};
 use super::reply::{Dialect, respond};
 use super::state::{Ready, Shared};
 use super::{chat, completions, messages, responses};
+
+/// A client that sends no more of a body for so long is gone.
+const PIECE: Duration = Duration::from_secs(10);
+/// The longest that a body may take.
+const WHOLE_BODY: Duration = Duration::from_secs(60);
 
 const PAGE: &str = include_str!("page.html");
 
@@ -103,15 +109,36 @@ async fn with_body<T: Send + 'static>(
     if length.is_some_and(|length| length > most) {
         return Err(ApiError::TooLarge(most));
     }
-    let bytes = to_bytes(request.into_body(), most)
+    // What is not said counts as the most it can be.
+    let held = app.hold(length.unwrap_or(most)).await?;
+    let bytes = tokio::time::timeout(WHOLE_BODY, receive(request.into_body(), most))
         .await
-        .map_err(|_| ApiError::TooLarge(most))?;
+        .map_err(|_| ApiError::Slow)??;
     app.read(move |app| {
         let body = object(&bytes)?;
         drop(bytes);
-        work(app, &body)
+        let done = work(app, &body);
+        drop(held);
+        done
     })
     .await
+}
+
+/// All of a body, of at most so many bytes.
+async fn receive(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
+    let mut stream = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = tokio::time::timeout(PIECE, stream.next())
+        .await
+        .map_err(|_| ApiError::Slow)?
+    {
+        let piece = piece.map_err(|_| ApiError::Slow)?;
+        if bytes.len() + piece.len() > most {
+            return Err(ApiError::TooLarge(most));
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
 }
 
 fn object(bytes: &[u8]) -> Result<Body, ApiError> {

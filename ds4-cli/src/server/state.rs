@@ -10,7 +10,7 @@ use ds4_model::grammar::{Grammar, Grammars};
 use ds4_model::serve::{Answer, End, Reading, Replays, Request, Update};
 use ds4_model::{Engine, Error, Message, Sampler, Token};
 use serde_json::Value;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::args::Args;
 use super::error::ApiError;
@@ -23,6 +23,9 @@ const REPLAY_BYTES: usize = 512 << 20;
 /// Requests that are read at a time; others wait. One could read for seconds, and answers must go on meanwhile.
 const READERS: usize = 2;
 
+/// Largest bodies that are held at a time, or as many more smaller ones; others wait.
+const BODIES: usize = 4;
+
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) args: Args,
@@ -34,6 +37,8 @@ pub(crate) struct App {
     grammars: OnceLock<Grammars>,
     longest: OnceLock<usize>,
     readers: Arc<Semaphore>,
+    /// KiB that bodies may still take.
+    room: Arc<Semaphore>,
     secret: RandomState,
     counter: AtomicU64,
 }
@@ -84,6 +89,7 @@ impl App {
             grammars: OnceLock::new(),
             longest: OnceLock::new(),
             readers: Arc::new(Semaphore::new(READERS)),
+            room: Arc::new(Semaphore::new(BODIES * ((args.max_body_mb as usize) << 10))),
             secret: RandomState::new(),
             counter: AtomicU64::new(0),
             engine,
@@ -135,6 +141,13 @@ impl App {
             None => grammars.json_object(),
         }
         .map_err(|e| ApiError::invalid(form.field, e.to_string()))
+    }
+
+    /// Wait for room for a body of so many bytes, which is held until the permit is dropped.
+    pub(crate) async fn hold(&self, bytes: usize) -> Result<OwnedSemaphorePermit, ApiError> {
+        let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&self.room).acquire_many_owned(kib).await;
+        permit.map_err(|_| ApiError::ShuttingDown)
     }
 
     /// Do `work`, which takes long, where it stops nothing else.
