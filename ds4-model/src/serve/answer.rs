@@ -532,6 +532,9 @@ impl Answer {
     }
 }
 
+/// A shorter beginning is computed again in less time than a step of its own takes.
+const LEAST_MARK: usize = 32;
+
 /// See [`Answer::marks`]; none where the prompt is no chat, or its format is not known.
 fn marks(engine: &Engine, request: &Request) -> Vec<usize> {
     let Reading::Chat(_) = request.reading else {
@@ -548,6 +551,7 @@ fn marks(engine: &Engine, request: &Request) -> Vec<usize> {
         .into_iter()
         .flatten()
         .map(|at| at + 1)
+        .filter(|&mark| mark >= LEAST_MARK)
         .collect();
     marks.dedup();
     marks
