@@ -10,12 +10,14 @@ use anyhow::Result;
 pub(crate) const THREADS: &str = "DS4_THREADS";
 /// Where the prompts of conversations are kept.
 const HISTORY: &str = "DS4_HISTORY";
+/// The key of the server. Its value is nobody's business.
+pub(crate) const API_KEY: &str = "DS4_API_KEY";
 
 /// What begins like ours.
 const PREFIX: &str = "DS4_";
 
 /// Each variable and what it does.
-const TABLE: [(&str, &str); 2] = [
+const TABLE: [(&str, &str); 3] = [
     (
         THREADS,
         "threads of every program, where -t does not say; 0 is one a core",
@@ -24,6 +26,10 @@ const TABLE: [(&str, &str); 2] = [
         HISTORY,
         "file for the prompts of conversations, instead of ~/.ds4_history; empty: none",
     ),
+    (
+        API_KEY,
+        "key that clients of ds4-server must send, where --api-key does not say",
+    ),
 ];
 
 /// `ds4 env`.
@@ -31,7 +37,11 @@ pub(crate) fn run() -> Result<()> {
     let mut out = std::io::stdout().lock();
     for (name, meaning) in TABLE {
         let value = std::env::var_os(name);
-        let shown = value.map_or("(not set)".into(), |v| format!("{v:?}"));
+        let shown = match value {
+            None => "(not set)".to_owned(),
+            Some(_) if name == API_KEY => "(set)".to_owned(),
+            Some(value) => format!("{value:?}"),
+        };
         writeln!(out, "{name:<12} {shown:<12} {meaning}")?;
     }
     warn()

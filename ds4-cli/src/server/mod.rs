@@ -60,7 +60,9 @@ pub(crate) fn log(line: std::fmt::Arguments<'_>) {
 
 fn serve(mut args: Args) -> Result<()> {
     if args.api_key.is_none() {
-        args.api_key = std::env::var("DS4_API_KEY").ok().filter(|k| !k.is_empty());
+        args.api_key = std::env::var(crate::env::API_KEY)
+            .ok()
+            .filter(|k| !k.is_empty());
     }
     let mut options = Options::default();
     options.threads = args.threads;
