@@ -75,6 +75,10 @@ fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
     }
     let message = |(i, value): (usize, &Value)| {
         let field = format!("messages[{i}]");
+        if !value.is_object() {
+            let what = format!("`{field}`: expected an object");
+            return Err(ApiError::invalid(&field, what));
+        }
         Message::deserialize(value)
             .map_err(|e| ApiError::invalid(&field, format!("`{field}`: {e}")))
     };

@@ -139,8 +139,148 @@ pub(crate) const FIELDS: &[Field] = &[
     field("context_management", M, Refused),
 ];
 
-/// Refuse what the table does not let through.
+/// The members of one object in a request. Others are refused.
+struct Members {
+    /// Where it is; `[]` is every element of a list.
+    path: &'static str,
+    routes: &'static [Route],
+    honoured: &'static [&'static str],
+    /// Taken, and changing nothing.
+    unused: &'static [&'static str],
+}
+
+const fn members(
+    path: &'static str,
+    routes: &'static [Route],
+    honoured: &'static [&'static str],
+    unused: &'static [&'static str],
+) -> Members {
+    Members {
+        path,
+        routes,
+        honoured,
+        unused,
+    }
+}
+
+const MEMBERS: &[Members] = &[
+    members(
+        "messages[]",
+        C,
+        &[
+            "role",
+            "content",
+            "reasoning_content",
+            "reasoning",
+            "tool_calls",
+            "tool_call_id",
+        ],
+        &["name", "refusal", "annotations"],
+    ),
+    members("messages[]", M, &["role", "content"], &[]),
+    members(
+        "stream_options",
+        ALL,
+        &["include_usage"],
+        &["include_obfuscation"],
+    ),
+    members("response_format", C, &["type", "json_schema"], &[]),
+    members(
+        "response_format.json_schema",
+        C,
+        &["schema"],
+        &["name", "description", "strict"],
+    ),
+    members("text", R, &["format", "verbosity"], &[]),
+    members(
+        "text.format",
+        R,
+        &["type", "schema"],
+        &["name", "description", "strict"],
+    ),
+    members("output_config", M, &["effort", "format"], &[]),
+    members("output_config.format", M, &["type", "schema"], &["name"]),
+    members("reasoning", R, &["effort", "summary"], &[]),
+    members("thinking", ALL, &["type"], &["budget_tokens", "display"]),
+    members("tool_choice", CHATS, &["type"], &[]),
+    members("tools[]", C, &["type", "function"], &[]),
+    members(
+        "tools[].function",
+        C,
+        &["name", "description", "parameters"],
+        &["strict"],
+    ),
+    members(
+        "tools[]",
+        M,
+        &["type", "name", "description", "input_schema"],
+        &["strict", "cache_control"],
+    ),
+    members(
+        "tools[]",
+        R,
+        &["type", "name", "description", "parameters"],
+        &["strict"],
+    ),
+];
+
+impl Members {
+    /// Refuse what is not in the lists, in every object that `path` leads to from `value`, which is at `at`.
+    fn check(&self, value: &Value, path: &[&str], at: &str) -> Result<(), ApiError> {
+        let Some((step, rest)) = path.split_first() else {
+            let Value::Object(object) = value else {
+                return Ok(());
+            };
+            let known = |name: &str| self.honoured.contains(&name) || self.unused.contains(&name);
+            return match object.iter().find(|(n, v)| !v.is_null() && !known(n)) {
+                None => Ok(()),
+                Some((name, _)) => Err(ApiError::Unsupported {
+                    param: format!("{at}.{name}"),
+                    why: String::new(),
+                }),
+            };
+        };
+        let name = step.trim_end_matches("[]");
+        let Some(value) = value.get(name) else {
+            return Ok(());
+        };
+        let at = match at {
+            "" => name.to_owned(),
+            _ => format!("{at}.{name}"),
+        };
+        match value {
+            Value::Array(list) if step.ends_with("[]") => list
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, element)| self.check(element, rest, &format!("{at}[{i}]"))),
+            other => self.check(other, rest, &at),
+        }
+    }
+}
+
+/// Refuse what the tables do not let through.
 pub(crate) fn check(route: Route, body: &Map<String, Value>) -> Result<(), ApiError> {
+    check_fields(route, body)?;
+    for members in MEMBERS.iter().filter(|m| m.routes.contains(&route)) {
+        let path: Vec<&str> = members.path.split('.').collect();
+        // The first step is taken here, so that the body need not become a value.
+        let first = path[0].trim_end_matches("[]");
+        let Some(value) = body.get(first) else {
+            continue;
+        };
+        match value {
+            Value::Array(list) if path[0].ends_with("[]") => {
+                for (i, element) in list.iter().enumerate() {
+                    members.check(element, &path[1..], &format!("{first}[{i}]"))?;
+                }
+            }
+            other => members.check(other, &path[1..], first)?,
+        }
+    }
+    Ok(())
+}
+
+fn check_fields(route: Route, body: &Map<String, Value>) -> Result<(), ApiError> {
     for (name, value) in body {
         if value.is_null() {
             continue;
@@ -168,25 +308,50 @@ pub(crate) fn honoured(route: Route) -> impl Iterator<Item = &'static str> {
     FIELDS.iter().filter(used).map(|f| f.name)
 }
 
-/// The table as Markdown.
 #[cfg(test)]
-fn markdown() -> String {
-    let route = |r: &Route| match r {
+fn names(routes: &[Route]) -> String {
+    let name = |r: &Route| match r {
         Route::Chat => "chat",
         Route::Completions => "completions",
         Route::Messages => "messages",
         Route::Responses => "responses",
     };
+    routes.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// The table of members as Markdown.
+#[cfg(test)]
+fn markdown_of_members() -> String {
+    let mut out = String::from(
+        "| object | routes | honoured members | members that change nothing |\n| --- | --- | --- | --- |\n",
+    );
+    let list = |names: &[&str]| match names {
+        [] => String::new(),
+        _ => format!("`{}`", names.join("`, `")),
+    };
+    for m in MEMBERS {
+        let (path, routes) = (m.path, names(m.routes));
+        out += &format!(
+            "| `{path}` | {routes} | {} | {} |\n",
+            list(m.honoured),
+            list(m.unused)
+        );
+    }
+    out
+}
+
+/// The table as Markdown.
+#[cfg(test)]
+fn markdown() -> String {
     let mut out = String::from("| field | routes | what becomes of it |\n| --- | --- | --- |\n");
     for field in FIELDS {
-        let routes: Vec<&str> = field.routes.iter().map(route).collect();
         let used = match field.used {
             Honoured => "honoured".to_owned(),
             NoOp => "accepted, changes nothing".to_owned(),
             Only(values) => format!("only `{}`, else 400", values.join("` or `")),
             Refused => "400".to_owned(),
         };
-        out += &format!("| `{}` | {} | {used} |\n", field.name, routes.join(", "));
+        out += &format!("| `{}` | {} | {used} |\n", field.name, names(field.routes));
     }
     out
 }
@@ -204,6 +369,65 @@ mod tests {
             "put this into README.md:\n{}",
             markdown()
         );
+    }
+
+    #[test]
+    fn the_readme_lists_the_members() {
+        let readme = include_str!("../../README.md");
+        let table = markdown_of_members();
+        assert!(readme.contains(&table), "put this into README.md:\n{table}");
+    }
+
+    #[test]
+    fn members_that_are_not_known_are_named_with_their_path() {
+        let refused = |route, body: Value| match check(route, body.as_object().unwrap()) {
+            Err(ApiError::Unsupported { param, .. }) => param,
+            other => panic!("{other:?}"),
+        };
+        let tool =
+            |function: Value| json!({ "tools": [{ "type": "function", "function": function }] });
+        for (route, body, param) in [
+            (
+                Route::Chat,
+                json!({ "stream_options": { "x": 1 } }),
+                "stream_options.x",
+            ),
+            (
+                Route::Chat,
+                tool(json!({ "name": "f", "x": 1 })),
+                "tools[0].function.x",
+            ),
+            (
+                Route::Chat,
+                json!({ "messages": [{}, { "task": "title" }] }),
+                "messages[1].task",
+            ),
+            (
+                Route::Chat,
+                json!({ "messages": [{ "tools": [] }] }),
+                "messages[0].tools",
+            ),
+            (
+                Route::Messages,
+                json!({ "thinking": { "x": 1 } }),
+                "thinking.x",
+            ),
+            (
+                Route::Messages,
+                json!({ "tool_choice": { "type": "auto", "disable_parallel_tool_use": true } }),
+                "tool_choice.disable_parallel_tool_use",
+            ),
+            (
+                Route::Responses,
+                json!({ "text": { "format": { "x": 1 } } }),
+                "text.format.x",
+            ),
+        ] {
+            assert_eq!(refused(route, body), param);
+        }
+        let fine = json!({ "thinking": true, "tool_choice": "auto", "messages": [{ "role": "user", "name": "a" }],
+            "tools": [{ "type": "function", "function": { "name": "f", "strict": true } }], "stream_options": null });
+        check(Route::Chat, fine.as_object().unwrap()).unwrap();
     }
 
     #[test]

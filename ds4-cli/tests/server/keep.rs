@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use crate::chat;
 use crate::client::{Server, signal};
 use crate::hostile::Random;
+use crate::load::CITIES;
 
 fn start(folder: &TempDir) -> Server {
     let path = folder.path().to_str().unwrap();
@@ -25,10 +26,9 @@ fn start(folder: &TempDir) -> Server {
 
 /// A question after `n` words of something else, so that every `n` is a timeline of its own.
 fn question(n: u64) -> String {
-    format!(
-        "Note {n}: {} What is the capital of France?",
-        "the sky is blue today. ".repeat(30)
-    )
+    let city = CITIES[(n % CITIES.len() as u64) as usize];
+    let words = "the sky is blue today. ".repeat(30);
+    format!("Note {n}: {words} What is the capital of {city}?")
 }
 
 fn ask(server: &Server, n: u64) -> (String, u64) {
@@ -130,6 +130,8 @@ fn kill_while_writing(kills: u64) {
     }
     println!("{kills} kills: {taken_up} timelines taken up, {interrupted} writes interrupted");
     assert!(taken_up > 0);
+    // A dozen kills may all miss; two hundred that do were not at the right time.
+    assert!(interrupted > 0 || kills < 100);
     let server = start(&folder);
     assert!(
         !entries(folder.path())

@@ -13,7 +13,7 @@ use crate::chat;
 use crate::client::{Reply, Server, request};
 use crate::hostile::{Random, malformed};
 
-const CITIES: [&str; 8] = [
+pub(crate) const CITIES: [&str; 8] = [
     "France", "Japan", "Peru", "Italy", "Spain", "Egypt", "Norway", "Kenya",
 ];
 
