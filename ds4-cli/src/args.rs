@@ -72,7 +72,7 @@ pub(crate) struct Fit {
     #[arg(long, default_value = "1")]
     pub(crate) sessions: NonZeroUsize,
     /// Where to compute: cpu or auto.
-    #[arg(long, default_value = "auto", value_parser = crate::chat::args::backend)]
+    #[arg(long, default_value = "auto", value_parser = crate::running::backend)]
     pub(crate) backend: String,
     /// A machine with so much memory instead of this one: a number of bytes, or one with k, M or G.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]

@@ -1,14 +1,13 @@
-//! How a model is opened and run: the flags that `ds4-bench`, `ds4-eval` and `ds4-agent` share.
+//! How a model is opened and run: the flags that `ds4-bench`, `ds4-eval` and `ds4-agent` share, and what all programs take for
+//! a backend, a temperature, a probability.
 
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use ds4_gguf::Gguf;
 use ds4_model::{Engine, Options, Precision};
-
-/// Bytes of a page: one byte of each is read to bring it into memory.
-const PAGE: usize = 4096;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Running {
@@ -35,7 +34,8 @@ pub(crate) struct Running {
     cpu: bool,
 }
 
-fn backend(name: &str) -> Result<String, String> {
+/// A backend that this build has.
+pub(crate) fn backend(name: &str) -> Result<String, String> {
     match name {
         "cpu" | "auto" => Ok(name.to_owned()),
         _ => Err("this build computes on the processor alone; expected cpu or auto".to_owned()),
@@ -74,18 +74,10 @@ impl Running {
         }
         let name = || format!("cannot open {}", self.model.display());
         let gguf = Gguf::open(&self.model).with_context(name)?;
+        let engine = Engine::from_gguf(gguf, options).with_context(name)?;
         if self.warm_weights {
-            warm(&gguf);
+            engine.weights().warm(|_, _| ControlFlow::Continue(()));
         }
-        Engine::from_gguf(gguf, options).with_context(name)
+        Ok(engine)
     }
-}
-
-/// Touch every page of the weights.
-fn warm(gguf: &Gguf) {
-    let touched = (0..gguf.tensors().len()).flat_map(|i| {
-        let bytes = gguf.tensor_at(i).bytes;
-        bytes.iter().step_by(PAGE)
-    });
-    std::hint::black_box(touched.fold(0u8, |sum, byte| sum ^ byte));
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ds4_model::{Options, Precision, Sampler};
 
 use super::talk::Thinking;
+use crate::running::{backend, share, temperature};
 
 /// What `--help TOPIC` can show: the topic, and the heading of its options.
 pub(crate) const TOPICS: [(&str, &str); 4] = [
@@ -62,13 +63,13 @@ pub(crate) struct Chat {
     #[arg(short = 'n', long, value_name = "N", default_value = "50000", help_heading = SAMPLING)]
     pub(crate) tokens: NonZeroUsize,
     /// 0 takes the likeliest token, 1 draws as the model says; up to 100.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = |text: &str| within(text, 100.0), help_heading = SAMPLING)]
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = temperature, help_heading = SAMPLING)]
     pub(crate) temp: f32,
     /// Only the likeliest tokens that together have this probability; 1 is all.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = |text: &str| within(text, 1.0), help_heading = SAMPLING)]
+    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = share, help_heading = SAMPLING)]
     pub(crate) top_p: f32,
     /// Only tokens with at least this share of the likeliest one's probability; 0 is all.
-    #[arg(long, value_name = "F", default_value_t = 0.05, value_parser = |text: &str| within(text, 1.0), help_heading = SAMPLING)]
+    #[arg(long, value_name = "F", default_value_t = 0.05, value_parser = share, help_heading = SAMPLING)]
     pub(crate) min_p: f32,
     /// Only so many of the likeliest tokens, up to 1024; 0 is all.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024), help_heading = SAMPLING)]
@@ -109,21 +110,6 @@ pub(crate) struct Chat {
     /// How well the model foretells the text of this file, after its first 32 tokens.
     #[arg(long, value_name = "FILE", group = "look", conflicts_with = "source", help_heading = DIAGNOSTICS)]
     pub(crate) perplexity_file: Option<PathBuf>,
-}
-
-/// A backend that this build has.
-pub(crate) fn backend(name: &str) -> Result<String, String> {
-    match name {
-        "cpu" | "auto" => Ok(name.to_owned()),
-        _ => Err("this build computes on the processor alone; expected cpu or auto".to_owned()),
-    }
-}
-
-fn within(text: &str, most: f32) -> Result<f32, String> {
-    match text.parse::<f32>() {
-        Ok(n) if (0.0..=most).contains(&n) => Ok(n),
-        _ => Err(format!("expected a number from 0 to {most}")),
-    }
 }
 
 impl Chat {

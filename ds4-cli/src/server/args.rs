@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use crate::running::{backend, temperature};
+
 /// Serve a DeepSeek-V4 model over HTTP, in the dialects of OpenAI and Anthropic.
 #[derive(clap::Parser, Clone, Debug)]
 #[command(name = "ds4-server", version, args_override_self = true)]
@@ -76,18 +78,4 @@ pub(crate) struct Args {
     /// The processor, which is also the default.
     #[arg(long, conflicts_with = "backend")]
     pub(crate) cpu: bool,
-}
-
-fn backend(name: &str) -> Result<String, String> {
-    match name {
-        "cpu" | "auto" => Ok(name.to_owned()),
-        _ => Err("this build computes on the processor alone; expected cpu or auto".to_owned()),
-    }
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    match text.parse() {
-        Ok(value) if (0.0..=100.0).contains(&value) => Ok(value),
-        _ => Err("expected a number from 0 to 100".to_owned()),
-    }
 }

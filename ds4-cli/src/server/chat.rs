@@ -256,15 +256,7 @@ impl Dialect for Chat {
         self.calls.keep(end);
         let mut last = self.chunk(json!({}), Some(finish_reason(end)));
         add_warnings(&mut last, end);
-        let mut events = vec![data(&last)];
-        if self.include_usage {
-            let mut chunk = self.base.clone();
-            chunk["choices"] = json!([]);
-            chunk["usage"] = usage(&end.usage);
-            events.push(data(&chunk));
-        }
-        events.push(Event::default().data("[DONE]"));
-        events
+        closing(&last, self.include_usage.then_some(&self.base), end)
     }
 
     fn fail(&mut self, error: &ApiError) -> Vec<Event> {
@@ -299,6 +291,19 @@ impl Dialect for Chat {
         add_warnings(&mut document, end);
         document
     }
+}
+
+/// The events that end a stream: the last chunk, one with the usage where `base` for it is given, and the mark of the end.
+pub(crate) fn closing(last: &Value, base: Option<&Value>, end: &End) -> Vec<Event> {
+    let mut events = vec![data(last)];
+    if let Some(base) = base {
+        let mut chunk = base.clone();
+        chunk["choices"] = json!([]);
+        chunk["usage"] = usage(&end.usage);
+        events.push(data(&chunk));
+    }
+    events.push(Event::default().data("[DONE]"));
+    events
 }
 
 /// A member of ours, only when there is something to say.

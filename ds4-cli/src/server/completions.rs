@@ -7,7 +7,7 @@ use ds4_model::tokenizer::Special;
 use ds4_model::{Stop, Token};
 use serde_json::{Map, Value, json};
 
-use super::chat::usage;
+use super::chat::{closing, usage};
 use super::error::{ApiError, Shape};
 use super::fields::{self, Route};
 use super::params::{self, Body, get, typed};
@@ -166,15 +166,8 @@ impl Dialect for Completion {
     }
 
     fn end(&mut self, end: &End) -> Vec<Event> {
-        let mut events = vec![data(&self.chunk("", &[], Some(finish_reason(end))))];
-        if self.include_usage {
-            let mut chunk = self.base.clone();
-            chunk["choices"] = json!([]);
-            chunk["usage"] = usage(&end.usage);
-            events.push(data(&chunk));
-        }
-        events.push(Event::default().data("[DONE]"));
-        events
+        let last = self.chunk("", &[], Some(finish_reason(end)));
+        closing(&last, self.include_usage.then_some(&self.base), end)
     }
 
     fn fail(&mut self, error: &ApiError) -> Vec<Event> {

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::fnv::Fnv;
 use crate::session::Session;
 use crate::snapshot::SnapshotError;
 use crate::tokenizer::Token;
@@ -366,9 +367,10 @@ impl Store {
 
     fn name(&self, tokens: &[Token]) -> String {
         // Different tokens can spell one text, so both count.
-        let mut key = self.engine.tokenizer().decode(tokens).into_bytes();
-        tokens.iter().for_each(|t| key.extend(t.to_le_bytes()));
-        let hash = fnv(&key);
+        let mut hash = Fnv::default();
+        hash.write(self.engine.tokenizer().decode(tokens).as_bytes());
+        tokens.iter().for_each(|t| hash.write(&t.to_le_bytes()));
+        let hash = hash.value();
         format!(
             "{:016x}-{hash:016x}-{}.{ENDING}",
             self.fingerprint,
@@ -379,12 +381,6 @@ impl Store {
 
 fn snapshot(error: io::Error) -> crate::Error {
     crate::SnapshotError::from(error).into()
-}
-
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &b| {
-        (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 fn header(tokens: &[Token], fingerprint: u64) -> Vec<u8> {
