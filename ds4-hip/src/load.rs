@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use libloading::Library;
 
-use crate::{Attempt, Error, Version};
+use crate::call::{call, status};
+use crate::{Attempt, Error, Version, sys};
 
 /// Names that are accepted, newest first. The unversioned one often comes only with development packages.
 const NAMES: [&str; 3] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so"];
@@ -18,27 +19,35 @@ const OLD_NAME: &str = "libamdhip64.so.5";
 /// The oldest major version that is understood.
 const OLDEST: u32 = 6;
 
-/// `hipErrorNoDevice`.
-const NO_DEVICE: c_int = 100;
-
-/// `hipError_t f(int *value)`: the shape of both functions used here.
-type GetInt = unsafe extern "C" fn(*mut c_int) -> c_int;
-
 /// Where to look for the runtime.
 ///
-/// Each folder is tried with every accepted name, in the order given; then the system's loader is asked, unless `system` is off.
+/// A library named by its path is the only one tried. Else each folder is tried with every accepted name, in the order given;
+/// then the system's loader is asked, unless `system` is off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
+    /// The library itself, for instance what `DS4_HIP_LIB` names as the caller reads it.
+    pub library: Option<PathBuf>,
     /// Folders to look in first, for instance the executable's own, then `$ROCM_PATH/lib` as the caller reads it.
     pub folders: Vec<PathBuf>,
     /// Whether to ask the system's loader (`ld.so` cache and `LD_LIBRARY_PATH`) after the folders.
     pub system: bool,
 }
 
+impl Search {
+    /// This library and no other.
+    pub fn library(path: impl Into<PathBuf>) -> Self {
+        Self {
+            library: Some(path.into()),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Search {
     /// The system's loader alone.
     fn default() -> Self {
         Self {
+            library: None,
             folders: Vec::new(),
             system: true,
         }
@@ -47,11 +56,8 @@ impl Default for Search {
 
 /// The loaded HIP runtime. Stays loaded as long as one handle lives; `Send + Sync`.
 pub struct Hip {
-    runtime_get_version: GetInt,
-    get_device_count: GetInt,
+    sys: sys::Hip,
     path: PathBuf,
-    // Keeps the code behind the pointers above in memory.
-    _library: Library,
 }
 
 impl Hip {
@@ -76,16 +82,14 @@ impl Hip {
                 None => tried.push(Attempt { path }),
             }
         }
-        for path in candidates(search, &[OLD_NAME]) {
-            if let Some(library) = open(&path)? {
-                let found = Self::new(library, path.clone())
-                    .and_then(|hip| hip.version())
-                    .ok();
-                return Err(Error::TooOld {
-                    path,
-                    found,
-                    need: OLDEST,
-                });
+        if search.library.is_none() {
+            for path in candidates(search, &[OLD_NAME]) {
+                if let Some(library) = open(&path)? {
+                    let found = Self::new(library, path.clone())
+                        .and_then(|hip| hip.version())
+                        .ok();
+                    return Err(too_old(path, found));
+                }
             }
         }
         Err(Error::NotInstalled { tried })
@@ -101,11 +105,10 @@ impl Hip {
     /// # Errors
     /// [`Error::Call`] when the runtime refuses, [`Error::Value`] when it returns a negative number.
     pub fn version(&self) -> Result<Version, Error> {
-        const CALL: &str = "hipRuntimeGetVersion";
-        let (code, value) = get(self.runtime_get_version);
-        check(CALL, code)?;
-        let packed = u32::try_from(value).map_err(|_| Error::Value { call: CALL, value })?;
-        Ok(Version::from_packed(packed))
+        let mut value = 0;
+        // SAFETY: the function writes one int through a pointer that is valid for the call.
+        unsafe { call!(self, hipRuntimeGetVersion(&raw mut value)) }?;
+        not_negative("hipRuntimeGetVersion", value).map(Version::from_packed)
     }
 
     /// How many devices the runtime sees; 0 on a machine without one.
@@ -114,33 +117,60 @@ impl Hip {
     /// [`Error::Call`] when the runtime refuses for another reason than having no device, [`Error::Value`] when it
     /// returns a negative number.
     pub fn device_count(&self) -> Result<u32, Error> {
-        const CALL: &str = "hipGetDeviceCount";
-        let (code, value) = get(self.get_device_count);
-        if code == NO_DEVICE {
-            return Ok(0);
+        let mut value = 0;
+        // SAFETY: as for the version.
+        let counted = unsafe { call!(self, hipGetDeviceCount(&raw mut value)) };
+        match counted {
+            Ok(()) => not_negative("hipGetDeviceCount", value),
+            // Runtimes on machines without a device say the second one too.
+            Err(error)
+                if matches!(
+                    status(&error),
+                    Some(sys::hipError_t::hipErrorNoDevice | sys::hipError_t::hipErrorInvalidDevice)
+                ) =>
+            {
+                self.forget_last_error();
+                Ok(0)
+            }
+            Err(error) => Err(error),
         }
-        check(CALL, code)?;
-        u32::try_from(value).map_err(|_| Error::Value { call: CALL, value })
+    }
+
+    /// The bindings behind it, for functions that this crate does not wrap.
+    pub fn sys(&self) -> &sys::Hip {
+        &self.sys
+    }
+
+    /// The error for a function that the library has not.
+    pub(crate) fn lacks(&self, symbol: &'static str) -> Error {
+        Error::NoSymbol {
+            path: self.path.clone(),
+            symbol,
+        }
+    }
+
+    /// Take back the thread's last error, which the runtime would else report from a later call that had no part in it.
+    pub(crate) fn forget_last_error(&self) {
+        if let Ok(function) = self.sys.hipGetLastError.as_ref() {
+            // SAFETY: takes nothing; reads and clears a number of this thread.
+            unsafe { function() };
+        }
     }
 
     fn new(library: Library, path: PathBuf) -> Result<Self, Error> {
-        Ok(Self {
-            runtime_get_version: symbol(&library, "hipRuntimeGetVersion", &path)?,
-            get_device_count: symbol(&library, "hipGetDeviceCount", &path)?,
-            path,
-            _library: library,
-        })
+        // SAFETY: the symbols of a library called `libamdhip64` are those its header declares, from which the bindings are made.
+        let found = unsafe { sys::Hip::from_library(library) };
+        match found {
+            Ok(sys) => Ok(Self { sys, path }),
+            Err(source) => Err(Error::Load { path, source }),
+        }
     }
 
     /// Itself, unless it is too old.
     fn accept(self) -> Result<Self, Error> {
         let found = self.version()?;
         if found.major < OLDEST {
-            return Err(Error::TooOld {
-                path: self.path,
-                found: Some(found),
-                need: OLDEST,
-            });
+            return Err(too_old(self.path, Some(found)));
         }
         Ok(self)
     }
@@ -154,8 +184,23 @@ impl std::fmt::Debug for Hip {
     }
 }
 
+fn too_old(path: PathBuf, found: Option<Version>) -> Error {
+    Error::TooOld {
+        path,
+        found,
+        need: OLDEST,
+    }
+}
+
+fn not_negative(call: &'static str, value: c_int) -> Result<u32, Error> {
+    u32::try_from(value).map_err(|_| Error::Value { call, value })
+}
+
 /// Every path `search` leads to, in order.
 fn candidates(search: &Search, names: &[&str]) -> Vec<PathBuf> {
+    if let Some(library) = &search.library {
+        return vec![library.clone()];
+    }
     let in_folders = search
         .folders
         .iter()
@@ -191,35 +236,6 @@ fn is_absent(error: &libloading::Error, name: &Path) -> bool {
         .to_string()
         .strip_prefix(&*name.to_string_lossy())
         .is_some_and(|rest| rest.starts_with(": cannot open"))
-}
-
-fn symbol(library: &Library, symbol: &'static str, path: &Path) -> Result<GetInt, Error> {
-    // SAFETY: HIP declares every function asked for here as `hipError_t f(int *)`, and `hipError_t` is a C int.
-    let found = unsafe { library.get::<GetInt>(symbol) };
-    match found {
-        Ok(function) => Ok(*function),
-        Err(source) => Err(Error::NoSymbol {
-            path: path.to_path_buf(),
-            symbol,
-            source,
-        }),
-    }
-}
-
-/// Call `function`; its status and what it wrote.
-fn get(function: GetInt) -> (c_int, c_int) {
-    let mut value: c_int = 0;
-    // SAFETY: the function writes one int through a pointer that is valid for the call; `Hip` keeps its library loaded.
-    let code = unsafe { function(&raw mut value) };
-    (code, value)
-}
-
-fn check(call: &'static str, code: c_int) -> Result<(), Error> {
-    if code == 0 {
-        Ok(())
-    } else {
-        Err(Error::Call { call, code })
-    }
 }
 
 const _: fn() = || {
