@@ -216,7 +216,7 @@ fn open(path: &Path) -> Result<Option<Library>, Error> {
         return Ok(None);
     }
     // SAFETY: the initialisers that run are those of AMD's HIP runtime, which allows being loaded at any time from any thread.
-    match unsafe { Library::new(path) } {
+    match unsafe { load_for_ever(path) } {
         Ok(library) => Ok(Some(library)),
         Err(error) if bare_name && is_absent(&error, path) => Ok(None),
         Err(source) => Err(Error::Load {
@@ -224,6 +224,30 @@ fn open(path: &Path) -> Result<Option<Library>, Error> {
             source,
         }),
     }
+}
+
+/// Load a library that stays when its handle goes: the runtime has threads and thread-local values of its own, which would be
+/// left without code.
+///
+/// # Safety
+/// As for [`Library::new`].
+#[cfg(unix)]
+unsafe fn load_for_ever(path: &Path) -> Result<Library, libloading::Error> {
+    use libloading::os::unix;
+    /// `RTLD_NODELETE` of `dlfcn.h`; the same in glibc and musl.
+    const NO_DELETE: c_int = 0x1000;
+    let flags = unix::RTLD_NOW | unix::RTLD_LOCAL | NO_DELETE;
+    // SAFETY: the caller's promise.
+    unsafe { unix::Library::open(Some(path), flags) }.map(Library::from)
+}
+
+#[cfg(not(unix))]
+unsafe fn load_for_ever(path: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: the caller's promise.
+    let library = unsafe { Library::new(path) }?;
+    std::mem::forget(library);
+    // SAFETY: the caller's promise; loaded already, and counted once more than it is given back.
+    unsafe { Library::new(path) }
 }
 
 /// For a name it cannot find the loader says `NAME: cannot open shared object file`; when something that a found library

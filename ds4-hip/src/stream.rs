@@ -118,7 +118,11 @@ impl Stream {
                 sys::hipMemcpyKind::hipMemcpyDefault,
             )
         }?;
-        if host { self.synchronize() } else { Ok(()) }
+        if host {
+            self.synchronize_borrowed()
+        } else {
+            Ok(())
+        }
     }
 
     /// Set every byte of `to` to `byte`. Put into the stream.
@@ -158,7 +162,7 @@ impl Stream {
                 sys::hipMemcpyKind::hipMemcpyHostToDevice,
             )
         }?;
-        self.synchronize()
+        self.synchronize_borrowed()
     }
 
     /// Copy values of the device to the host; they are there when this returns.
@@ -178,7 +182,7 @@ impl Stream {
                 sys::hipMemcpyKind::hipMemcpyDeviceToHost,
             )
         }?;
-        self.synchronize()
+        self.synchronize_borrowed()
     }
 
     /// All values of `from`, on the host.
@@ -197,6 +201,16 @@ impl Stream {
             let owner: Keep = Arc::clone(owner) as Keep;
             kept.push(owner);
         }
+    }
+
+    /// Wait for work that uses what was only borrowed. When the runtime refuses to wait for the stream, it is asked to wait for
+    /// the device: the borrow ends with this call, whatever it returns.
+    fn synchronize_borrowed(&self) -> Result<(), Error> {
+        self.synchronize().inspect_err(|_| {
+            if let Err(error) = self.device.synchronize() {
+                tracing::warn!(%error, "a copy may not be done");
+            }
+        })
     }
 
     fn not_captured(&self, what: &'static str) -> Result<(), Error> {

@@ -63,6 +63,7 @@ impl Lookalike {
 
 fn only_in(folders: &[&Path]) -> Search {
     Search {
+        library: None,
         folders: folders.iter().map(PathBuf::from).collect(),
         system: false,
     }
@@ -162,14 +163,36 @@ fn a_file_that_is_no_library_is_named() {
 }
 
 #[test]
-fn a_missing_function_is_named() {
+fn a_library_named_by_its_path_is_the_only_one_tried() {
+    let folder = TempDir::new().unwrap();
+    Lookalike::new(ROCM_7).build(folder.path(), "libamdhip64.so.7");
+    Lookalike::new(ROCM_6).build(folder.path(), "mine.so");
+    let named = |name: &str| {
+        Hip::load_with(&Search {
+            library: Some(folder.path().join(name)),
+            folders: vec![folder.path().to_path_buf()],
+            system: true,
+        })
+    };
+    assert_eq!(named("mine.so").unwrap().version().unwrap().major, 6);
+    let error = named("other.so").unwrap_err();
+    let Error::NotInstalled { tried } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(tried.len(), 1);
+    assert!(tried[0].path.ends_with("other.so"));
+}
+
+#[test]
+fn a_missing_function_is_named_when_it_is_called() {
     let folder = TempDir::new().unwrap();
     Lookalike {
         flags: &["--cfg", "without_device_count"],
         ..Lookalike::new(ROCM_7)
     }
     .build(folder.path(), "libamdhip64.so.7");
-    let error = Hip::load_with(&only_in(&[folder.path()])).unwrap_err();
+    let hip = Hip::load_with(&only_in(&[folder.path()])).unwrap();
+    let error = hip.device_count().unwrap_err();
     assert!(
         matches!(
             &error,
@@ -196,12 +219,15 @@ fn no_device_is_a_count_of_zero_and_other_statuses_are_errors() {
             .unwrap()
             .device_count()
     };
-    assert_eq!(count("100").unwrap(), 0);
+    for no_device in ["100", "101"] {
+        assert_eq!(count(no_device).unwrap(), 0);
+    }
     assert!(matches!(
         count("3").unwrap_err(),
         Error::Call {
             call: "hipGetDeviceCount",
-            code: 3
+            code: 3,
+            ..
         }
     ));
 }
