@@ -31,6 +31,7 @@ struct alignas(16) gp_u32x4 {
 #define GP_KERNEL(name, threads, ...) \
     extern "C" __attribute__((global)) __attribute__((amdgpu_flat_work_group_size(threads, threads))) void name(__VA_ARGS__)
 #define GP_DEV static inline __attribute__((device, always_inline))
+#define GP_DEV_MEMBER inline __attribute__((device, always_inline))
 #define GP_SHARED static __attribute__((shared))
 #define GP_TABLE static __attribute__((device)) const
 GP_DEV gp_u32 gp_thread() { return __builtin_amdgcn_workitem_id_x(); }
@@ -91,6 +92,7 @@ GP_DEV gp_u32x4 gp_load16(const void* at) { return *(const gp_u32x4*)at; }
 #define GP_KERNEL(name, threads, ...) \
     extern "C" __attribute__((global)) __attribute__((launch_bounds(threads))) void name(__VA_ARGS__)
 #define GP_DEV static inline __attribute__((device)) __attribute__((always_inline))
+#define GP_DEV_MEMBER inline __attribute__((device)) __attribute__((always_inline))
 #define GP_SHARED static __attribute__((shared))
 #define GP_TABLE static __attribute__((device)) const
 GP_DEV gp_u32 gp_thread() { gp_u32 r; asm("mov.u32 %0, %%tid.x;" : "=r"(r)); return r; }
@@ -173,6 +175,7 @@ GP_DEV gp_u32x4 gp_load16(const void* at) {
     }                                                                                                              \
     static void name##_body(__VA_ARGS__)
 #define GP_DEV static inline __attribute__((always_inline))
+#define GP_DEV_MEMBER inline __attribute__((always_inline))
 #define GP_SHARED static thread_local
 #define GP_TABLE static const
 GP_DEV gp_u32 gp_thread() { return gp_host::current->thread; }
