@@ -72,9 +72,8 @@ struct Block {
     ucontext_t context;
 #endif
 };
-#define GP_THREAD_LOCAL static thread_local __attribute__((tls_model("initial-exec"))) // no call to find it
-GP_THREAD_LOCAL Fiber* current;
-GP_THREAD_LOCAL Block block;
+static thread_local Fiber* current;
+static thread_local Block block;
 constexpr size_t STACK = 64 * 1024 + 320; // the odd part keeps the tops of stacks out of the same cache sets
 
 #if defined(__x86_64__) // callee-saved registers only

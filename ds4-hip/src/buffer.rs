@@ -30,12 +30,13 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
-    /// Ask `pool` for memory; at least one byte, since HIP gives no address for none.
+    /// Ask `pool` for memory. A multiple of 16 bytes, so that what is loaded 16 bytes at a time may be read to its end, and
+    /// never none, since HIP gives no address for that.
     pub(crate) fn new(device: &Arc<Device>, pool: Pool, bytes: usize) -> Result<Arc<Self>, Error> {
         device.bind()?;
         let hip = device.hip();
         let mut at = null_mut();
-        let size = bytes.max(1);
+        let size = bytes.max(1).checked_next_multiple_of(16).unwrap_or(bytes);
         let made = match pool {
             // SAFETY: the function writes an address through a pointer that is valid for the call.
             Pool::Device => unsafe { call!(hip, hipMalloc(&raw mut at, size)) },

@@ -48,7 +48,8 @@ pub(crate) fn name(hip: &Hip, status: sys::hipError_t) -> Box<str> {
     }
 }
 
-fn text(hip: &Hip, status: sys::hipError_t) -> Box<str> {
+/// The meaning of a status.
+pub(crate) fn text(hip: &Hip, status: sys::hipError_t) -> Box<str> {
     match hip.sys().hipGetErrorString.as_ref() {
         // SAFETY: as for the name.
         Ok(function) => said(unsafe { function(status) }),

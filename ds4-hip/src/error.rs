@@ -71,7 +71,7 @@ pub enum Error {
         total: Option<u64>,
     },
     /// A code object that the runtime does not take.
-    #[error("the runtime does not load this code object of {bytes} bytes for `{arch}` (HIP error {code}, {name})")]
+    #[error("the runtime does not load this code object of {bytes} bytes for `{arch}` (HIP error {code}, {name}: {text})")]
     Module {
         /// The device's architecture.
         arch: Box<str>,
@@ -81,6 +81,8 @@ pub enum Error {
         code: u32,
         /// Its name, as the runtime says it.
         name: Box<str>,
+        /// Its meaning, as the runtime says it.
+        text: Box<str>,
     },
     /// A code object lacks a kernel.
     #[error("the code object has no kernel `{name}`")]

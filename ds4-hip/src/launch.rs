@@ -73,12 +73,12 @@ impl<'a> Launch<'a> {
     }
 
     /// The next argument: the address of what is read.
-    pub fn arg<T: Pod>(self, view: &View<'a, T>) -> Self {
+    pub fn arg<'b: 'a, T: Pod>(self, view: &View<'b, T>) -> Self {
         self.push(view.address(), Some(view.memory))
     }
 
     /// The next argument: the address of what is written.
-    pub fn arg_mut<T: Pod>(self, view: &mut ViewMut<'a, T>) -> Self {
+    pub fn arg_mut<'b: 'a, T: Pod>(self, view: &mut ViewMut<'b, T>) -> Self {
         self.push(view.address(), Some(view.memory))
     }
 

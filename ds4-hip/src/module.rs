@@ -5,7 +5,7 @@ use std::ffi::{CString, c_int};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use crate::call::{call, name, status};
+use crate::call::{call, name, status, text};
 use crate::{Device, Error, Launch, sys};
 
 /// A loaded code object. Stays loaded as long as one of its kernels lives.
@@ -49,6 +49,7 @@ impl Module {
                     bytes: code.len(),
                     code: code_of.0,
                     name: name(device.hip(), code_of),
+                    text: text(device.hip(), code_of),
                 }),
             },
         }

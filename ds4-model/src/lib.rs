@@ -47,6 +47,8 @@
 //! | how fast a model is, over its context | [`measure`] |
 //! | how many questions a model answers right | [`eval`] |
 //!
+//! Feature `hip`: kernels for AMD GPUs and their launchers, [`hip`]; not yet used by an executor.
+//!
 //! Feature `jinja` (default): the chat templates of files of unknown architecture.
 //!
 //! Results do not depend on the number of threads, nor on how a prompt is cut into steps: same file, same options, same
@@ -70,6 +72,8 @@ mod generate;
 #[cfg(feature = "grammar")]
 pub mod grammar;
 pub mod graph;
+#[cfg(feature = "hip")]
+pub mod hip;
 pub mod imatrix;
 pub mod inspect;
 pub mod measure;

@@ -9,6 +9,7 @@ use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,8 +145,10 @@ impl Compiler {
         if code.exists() {
             return Ok(code);
         }
-        // Tests of several processes may compile the same: each writes its own file, the last one to be renamed stays.
-        let partial = cache.join(format!("{stem}.{hash:016x}.{}.partial", std::process::id()));
+        // Threads and processes may compile the same: each writes its own file, the last one to be renamed stays.
+        static COMPILED: AtomicU64 = AtomicU64::new(0);
+        let n = COMPILED.fetch_add(1, Ordering::Relaxed);
+        let partial = cache.join(format!("{stem}.{hash:016x}.{}.{n}.partial", std::process::id()));
         let said = Command::new(&self.program)
             .args(self.arguments())
             .arg(source)
@@ -199,6 +202,9 @@ impl Compiler {
                 let mut host: Vec<String> = ["-x", "c++", "-O2", "-fPIC", "-shared", "-pthread"]
                     .map(String::from)
                     .to_vec();
+                // Shared memory is thread-local and much: too much for the kind of storage that is found fastest.
+                #[cfg(target_arch = "x86_64")]
+                host.push("-mtls-dialect=gnu2".into());
                 host.extend(vector_flags());
                 host
             }

@@ -4,11 +4,12 @@
 //! fibers, barriers and wave operations along. Its architecture is called `host`.
 #![expect(unsafe_code, reason = "loads libraries and calls C functions in them")]
 
-use std::ffi::{CString, c_char, c_void};
+use std::env::temp_dir;
+use std::ffi::{c_char, c_void};
 use std::fs::File;
 use std::io::Write;
-use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
 use ds4_hip_testing::memory::Memory;
@@ -145,18 +146,18 @@ impl Program for Kernel {
     }
 }
 
-/// Load a shared library from memory.
+/// Load a shared library from memory, through a file that is gone when this returns.
+///
+/// The system knows loaded libraries by their paths, so that each gets one of its own.
 fn open(image: &[u8]) -> Result<Library, String> {
-    let name = CString::new("kernels").map_err(|e| e.to_string())?;
-    // SAFETY: takes a text that ends in a zero byte and makes a new file without a name in any folder.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(std::io::Error::last_os_error().to_string());
-    }
-    // SAFETY: a descriptor made above, which nobody else has.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
-    file.write_all(image).map_err(|e| e.to_string())?;
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let n = OPENED.fetch_add(1, Ordering::Relaxed);
+    let path = temp_dir().join(format!("ds4-kernels-{}-{n}.so", std::process::id()));
+    let mut file = File::create_new(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let written = file.write_all(image).map_err(|e| e.to_string());
+    drop(file);
     // SAFETY: what its initialisers do is that of kernels compiled from our sources: nothing.
-    unsafe { Library::new(path) }.map_err(|e| e.to_string())
+    let loaded = written.and_then(|()| unsafe { Library::new(&path) }.map_err(|e| e.to_string()));
+    std::fs::remove_file(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    loaded
 }

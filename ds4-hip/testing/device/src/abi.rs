@@ -121,7 +121,14 @@ pub unsafe fn hipGetErrorName(_: &Device, error: E) -> *const c_char {
 
 pub unsafe fn hipGetErrorString(_: &Device, error: E) -> *const c_char {
     match faults::told() {
-        Some(words) if error == E::hipErrorLaunchFailure => words.as_ptr(),
+        Some(words)
+            if matches!(
+                error,
+                E::hipErrorLaunchFailure | E::hipErrorInvalidImage | E::hipErrorNoBinaryForGpu
+            ) =>
+        {
+            words.as_ptr()
+        }
         _ => name(error).as_ptr(),
     }
 }
