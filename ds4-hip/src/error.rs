@@ -48,7 +48,9 @@ pub enum Error {
     },
     /// The runtime is there and sees no device. Ordinary on machines without an AMD GPU, and where the user may not open
     /// `/dev/kfd`.
-    #[error("the HIP runtime sees no device; is an AMD GPU there, and is this user in the `render` group?")]
+    #[error(
+        "the HIP runtime sees no device; is an AMD GPU there, and is this user in the `render` group?"
+    )]
     NoDevice,
     /// A device was asked for by a number that none has.
     #[error("there is no HIP device {ordinal}; the runtime sees {count}, numbered from 0")]
@@ -71,7 +73,9 @@ pub enum Error {
         total: Option<u64>,
     },
     /// A code object that the runtime does not take.
-    #[error("the runtime does not load this code object of {bytes} bytes for `{arch}` (HIP error {code}, {name}: {text})")]
+    #[error(
+        "the runtime does not load this code object of {bytes} bytes for `{arch}` (HIP error {code}, {name}: {text})"
+    )]
     Module {
         /// The device's architecture.
         arch: Box<str>,

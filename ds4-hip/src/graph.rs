@@ -69,7 +69,11 @@ impl Graph {
     ///
     /// # Safety
     /// As for [`Launch::run`], each time the graph is launched; memory that views were given of is kept.
-    pub unsafe fn kernel(&mut self, launch: &Launch<'_>, after: &[NodeId]) -> Result<NodeId, Error> {
+    pub unsafe fn kernel(
+        &mut self,
+        launch: &Launch<'_>,
+        after: &[NodeId],
+    ) -> Result<NodeId, Error> {
         launch.check()?;
         let arguments = Box::new(launch.arguments.clone());
         let mut addresses = arguments.addresses();
@@ -193,9 +197,10 @@ impl Graph {
     pub fn write_dot(&self, path: &Path) -> Result<(), Error> {
         /// `hipGraphDebugDotFlagsVerbose`.
         const VERBOSE: u32 = 1;
-        let c_path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Error::Path {
-            path: path.to_path_buf(),
-        })?;
+        let c_path =
+            CString::new(path.as_os_str().as_encoded_bytes()).map_err(|_| Error::Path {
+                path: path.to_path_buf(),
+            })?;
         // SAFETY: the handle lives and the path ends in a zero byte.
         unsafe {
             call!(

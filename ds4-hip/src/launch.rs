@@ -193,10 +193,7 @@ impl std::fmt::Debug for Launch<'_> {
             .field("kernel", &self.kernel.name())
             .field("grid", &self.grid)
             .field("block", &self.block)
-            .field(
-                "arguments",
-                &&self.arguments.words[..self.arguments.count],
-            )
+            .field("arguments", &&self.arguments.words[..self.arguments.count])
             .finish_non_exhaustive()
     }
 }

@@ -126,7 +126,9 @@ impl Hip {
             Err(error)
                 if matches!(
                     status(&error),
-                    Some(sys::hipError_t::hipErrorNoDevice | sys::hipError_t::hipErrorInvalidDevice)
+                    Some(
+                        sys::hipError_t::hipErrorNoDevice | sys::hipError_t::hipErrorInvalidDevice
+                    )
                 ) =>
             {
                 self.forget_last_error();

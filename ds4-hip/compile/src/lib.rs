@@ -38,7 +38,9 @@ impl Target {
 #[non_exhaustive]
 pub enum Error {
     /// No compiler for the target.
-    #[error("no compiler for {target} found (tried {tried}); `cargo xtask kernels --install` installs it where Debian's packages are")]
+    #[error(
+        "no compiler for {target} found (tried {tried}); `cargo xtask kernels --install` installs it where Debian's packages are"
+    )]
     NoCompiler {
         /// The target.
         target: String,
@@ -148,7 +150,10 @@ impl Compiler {
         // Threads and processes may compile the same: each writes its own file, the last one to be renamed stays.
         static COMPILED: AtomicU64 = AtomicU64::new(0);
         let n = COMPILED.fetch_add(1, Ordering::Relaxed);
-        let partial = cache.join(format!("{stem}.{hash:016x}.{}.{n}.partial", std::process::id()));
+        let partial = cache.join(format!(
+            "{stem}.{hash:016x}.{}.{n}.partial",
+            std::process::id()
+        ));
         let said = Command::new(&self.program)
             .args(self.arguments())
             .arg(source)
@@ -281,7 +286,9 @@ mod tests {
 
     #[test]
     fn versions_are_told_apart() {
-        assert!(new_enough("Debian clang version 19.1.7 (3~deb12u1)\nTarget: x86_64"));
+        assert!(new_enough(
+            "Debian clang version 19.1.7 (3~deb12u1)\nTarget: x86_64"
+        ));
         assert!(new_enough("clang version 22.0.0"));
         assert!(!new_enough("Debian clang version 14.0.6"));
         assert!(!new_enough("g++ (Debian 12.2.0-14) 12.2.0"));

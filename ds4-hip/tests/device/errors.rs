@@ -106,7 +106,13 @@ fn a_device_that_is_not_there_is_named() {
     let hip = Hip::load_with(&Search::library(lookalike())).unwrap();
     let error = Device::open(&hip, 3).unwrap_err();
     assert!(
-        matches!(error, Error::NoSuchDevice { ordinal: 3, count: 1 }),
+        matches!(
+            error,
+            Error::NoSuchDevice {
+                ordinal: 3,
+                count: 1
+            }
+        ),
         "{error}"
     );
     let device = Device::open(&hip, 0).unwrap();

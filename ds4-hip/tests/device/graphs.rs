@@ -6,12 +6,7 @@ use ds4_hip_testing::Control;
 
 use crate::Bench;
 
-fn axpy<'a>(
-    kernel: &'a Kernel,
-    a: f32,
-    x: &View<'a, f32>,
-    y: &mut ViewMut<'a, f32>,
-) -> Launch<'a> {
+fn axpy<'a>(kernel: &'a Kernel, a: f32, x: &View<'a, f32>, y: &mut ViewMut<'a, f32>) -> Launch<'a> {
     let n = x.len() as u32;
     kernel
         .launch(n.div_ceil(128), 128)
@@ -52,7 +47,10 @@ fn nodes_are_done_after_those_they_name() {
     assert_eq!(stream.read(z.view()).unwrap(), [32.0; 300]);
     // SAFETY: refused.
     let error = unsafe { exec.set_kernel(copy, &axpy(&kernel, 1.0, &x.view(), &mut z.view_mut())) };
-    assert!(matches!(error, Err(Error::NoSuchNode { node: 2, nodes: 4 })));
+    assert!(matches!(
+        error,
+        Err(Error::NoSuchNode { node: 2, nodes: 4 })
+    ));
 }
 
 #[test]
@@ -99,7 +97,10 @@ fn a_capture_does_nothing_until_it_is_launched_and_keeps_what_it_mentions() {
     assert_eq!(stream.read(y.view()).unwrap(), [1.0; 64]);
     for round in 1..4 {
         exec.launch(&stream).unwrap();
-        assert_eq!(stream.read(y.view()).unwrap(), [1.0 + 11.0 * round as f32; 64]);
+        assert_eq!(
+            stream.read(y.view()).unwrap(),
+            [1.0 + 11.0 * round as f32; 64]
+        );
     }
 }
 
@@ -176,7 +177,10 @@ fn a_graph_is_drawn() {
     let path = folder.path().join("graph.dot");
     graph.write_dot(&path).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    assert!(text.contains("n0 -> n1") && text.contains("fill 8"), "{text}");
+    assert!(
+        text.contains("n0 -> n1") && text.contains("fill 8"),
+        "{text}"
+    );
     assert!(matches!(
         graph.write_dot(&folder.path().join("no/such/folder.dot")),
         Err(Error::Call { .. })

@@ -34,11 +34,16 @@ fn sums_of_waves_and_blocks_are_those_of_the_tree() {
     let bench = Bench::new();
     let Some(module) = bench.module() else { return };
     let stream = Stream::new(&bench.device).unwrap();
-    let x: Vec<f32> = (0..1024).map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3).collect();
+    let x: Vec<f32> = (0..1024)
+        .map(|i| ((i * 7919) % 1000) as f32 * 1e-3 - 0.3)
+        .collect();
     let dx = Buffer::from_slice(&stream, &x).unwrap();
     let mut dy = Buffer::<f32>::new(&bench.device, 4).unwrap();
     let sums = module.kernel("sums").unwrap();
-    let launch = sums.launch(4, 256).arg(&dx.view()).arg_mut(&mut dy.view_mut());
+    let launch = sums
+        .launch(4, 256)
+        .arg(&dx.view())
+        .arg_mut(&mut dy.view_mut());
     // SAFETY: the arguments are those of `sums`, for 4 blocks.
     unsafe { launch.run(&stream) }.unwrap();
     let tree = |wave: &[f32]| {
@@ -108,7 +113,11 @@ fn launches_that_no_device_can_take_are_refused_with_the_kernels_name() {
 #[test]
 fn code_that_is_none_and_kernels_that_are_not_there_are_refused() {
     let bench = Bench::new();
-    for code in [&b""[..], b"\x7fELF", b"not a code object at all, whatever its length is"] {
+    for code in [
+        &b""[..],
+        b"\x7fELF",
+        b"not a code object at all, whatever its length is",
+    ] {
         let error = Module::load(&bench.device, code).unwrap_err();
         let Error::Module { arch, bytes, .. } = &error else {
             panic!("{error}")
@@ -118,7 +127,10 @@ fn code_that_is_none_and_kernels_that_are_not_there_are_refused() {
     let Some(module) = bench.module() else { return };
     for name in ["nothing", "", "a\0b"] {
         let error = module.kernel(name).unwrap_err();
-        assert!(matches!(&error, Error::NoKernel { name: n } if &**n == name), "{error}");
+        assert!(
+            matches!(&error, Error::NoKernel { name: n } if &**n == name),
+            "{error}"
+        );
     }
 }
 

@@ -76,7 +76,6 @@ fn open(path: &PathBuf) -> Library {
 #[expect(unsafe_code, reason = "asks the library under test")]
 fn control(library: &Library, what: Control, value: u64) -> u64 {
     // SAFETY: the look-alike declares it so.
-    let function =
-        unsafe { library.get::<extern "C" fn(u32, u64) -> u64>("ds4_testing") }.unwrap();
+    let function = unsafe { library.get::<extern "C" fn(u32, u64) -> u64>("ds4_testing") }.unwrap();
     function(what as u32, value)
 }

@@ -13,8 +13,14 @@ fn values_go_to_the_device_and_come_back() {
     let mut buffer = Buffer::from_slice(&stream, &values).unwrap();
     assert_eq!(buffer.len(), 1000);
     assert_eq!(stream.read(buffer.view()).unwrap(), values);
-    assert_eq!(stream.read(buffer.slice(10..13).unwrap()).unwrap(), [10, 11, 12]);
-    assert_eq!(stream.read(buffer.slice(998..).unwrap()).unwrap(), [998, 999]);
+    assert_eq!(
+        stream.read(buffer.slice(10..13).unwrap()).unwrap(),
+        [10, 11, 12]
+    );
+    assert_eq!(
+        stream.read(buffer.slice(998..).unwrap()).unwrap(),
+        [998, 999]
+    );
     stream
         .upload(&[7, 8], &mut buffer.slice_mut(..=1).unwrap())
         .unwrap();
@@ -33,7 +39,12 @@ fn a_part_outside_a_buffer_is_refused() {
     let bench = Bench::new();
     let mut buffer = Buffer::<f32>::new(&bench.device, 10).unwrap();
     for (start, end) in [(0, 11), (11, 11), (5, 4), (0, usize::MAX)] {
-        let Err(Error::Range { start: s, end: e, len }) = buffer.slice(start..end) else {
+        let Err(Error::Range {
+            start: s,
+            end: e,
+            len,
+        }) = buffer.slice(start..end)
+        else {
             panic!("{start}..{end}")
         };
         assert_eq!((s, e, len), (start, end, 10));
@@ -43,7 +54,10 @@ fn a_part_outside_a_buffer_is_refused() {
     assert!(buffer.slice(..=usize::MAX).is_err());
     let view = buffer.slice(2..8).unwrap();
     assert_eq!(view.address(), buffer.view().address() + 8);
-    assert_eq!(view.slice(1..3).unwrap().address(), buffer.view().address() + 12);
+    assert_eq!(
+        view.slice(1..3).unwrap().address(),
+        buffer.view().address() + 12
+    );
     assert!(view.slice(..7).is_err());
 }
 
@@ -57,7 +71,9 @@ fn lengths_that_differ_are_refused() {
     for error in [
         stream.upload(&host, &mut buffer.view_mut()).unwrap_err(),
         stream.download(buffer.view(), &mut host).unwrap_err(),
-        stream.copy(other.view(), &mut buffer.view_mut()).unwrap_err(),
+        stream
+            .copy(other.view(), &mut buffer.view_mut())
+            .unwrap_err(),
     ] {
         assert!(
             matches!(error, Error::Length { found, expected, .. } if found + expected == 19),
@@ -99,7 +115,10 @@ fn memory_that_is_not_there_is_named_with_its_pool_and_size() {
         "{text}"
     );
     let pinned = HostBuffer::<u8>::new(&bench.device, 1 << 60).unwrap_err();
-    assert!(pinned.to_string().contains("pinned host memory"), "{pinned}");
+    assert!(
+        pinned.to_string().contains("pinned host memory"),
+        "{pinned}"
+    );
     // More than a number can say.
     assert!(matches!(
         Buffer::<u64>::new(&bench.device, usize::MAX),

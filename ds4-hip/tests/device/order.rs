@@ -60,7 +60,10 @@ fn time_is_between_two_timed_events() {
     start.record(&stream).unwrap();
     stream.fill(&mut a.view_mut(), 1).unwrap();
     end.record(&stream).unwrap();
-    assert!(matches!(end.ms_since(&start), Err(Error::Call { .. })), "not reached");
+    assert!(
+        matches!(end.ms_since(&start), Err(Error::Call { .. })),
+        "not reached"
+    );
     end.synchronize().unwrap();
     assert!(end.ms_since(&start).unwrap() > 0.0);
     let mut untimed = Event::new(&bench.device).unwrap();

@@ -47,7 +47,11 @@ impl Variant {
     /// The one for so many rows: by the shape alone, so that a result does not depend on anything else.
     pub const fn of(rows: usize) -> Self {
         // Below this, blocks of eight rows leave compute units without work.
-        if rows < 8192 { Self::Split } else { Self::Whole }
+        if rows < 8192 {
+            Self::Split
+        } else {
+            Self::Whole
+        }
     }
 
     const fn rows_per_block(self) -> u32 {
@@ -137,7 +141,11 @@ pub fn linear_as(
     let (block, bytes) = (w.ty.block_len(), w.ty.block_bytes());
     let (rows, cols) = (extent(NAME, "rows", w.rows)?, extent(NAME, "cols", w.cols)?);
     if !w.cols.is_multiple_of(block) || !w.cols.is_multiple_of(64) {
-        return Err(shape("cols", w.cols, "a multiple of 64 and of the type's block"));
+        return Err(shape(
+            "cols",
+            w.cols,
+            "a multiple of 64 and of the type's block",
+        ));
     }
     same(NAME, "w", w.bytes.len(), w.rows * (w.cols / block) * bytes)?;
     if !w.bytes.address().is_multiple_of(16) {

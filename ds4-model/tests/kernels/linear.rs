@@ -1,12 +1,10 @@
 //! Mat-vec over packed weights, against the codecs.
 
 use ds4_gguf::TensorType;
-use ds4_hip::Buffer;
-use ds4_model::hip::activations;
-use ds4_model::hip::linear::{MAX_COLS, PACKED, Variant, Weights, linear_as};
+use ds4_model::hip::linear::{MAX_COLS, PACKED, Variant};
 use ds4_quant::codec;
 
-use crate::place::{Place, Rng, packed};
+use crate::place::{Place, Rng, packed, product};
 
 /// Activations as the kernel makes them, in Rust: codes and scales.
 pub(crate) fn quantized(x: &[f32]) -> (Vec<i8>, Vec<f32>) {
@@ -18,37 +16,6 @@ pub(crate) fn quantized(x: &[f32]) -> (Vec<i8>, Vec<f32>) {
         codes.extend(group.iter().map(|v| (v * by).round_ties_even() as i8));
     }
     (codes, scales)
-}
-
-/// One product on `place`: what came out.
-pub(crate) fn product(
-    place: &Place,
-    variant: Variant,
-    ty: TensorType,
-    w: &[u8],
-    x: &[f32],
-    rows: usize,
-    cols: usize,
-) -> Vec<f32> {
-    let Place {
-        device,
-        stream,
-        kernels,
-    } = place;
-    let n = x.len() / cols;
-    let w = Buffer::from_slice(stream, w).unwrap();
-    let x = Buffer::from_slice(stream, x).unwrap();
-    let mut q = Buffer::<u8>::new(device, activations::bytes(n, cols)).unwrap();
-    activations::quantize(kernels, stream, &x.view(), cols, &mut q.view_mut()).unwrap();
-    let mut y = Buffer::<f32>::new(device, n * rows).unwrap();
-    let weights = Weights {
-        ty,
-        rows,
-        cols,
-        bytes: w.view(),
-    };
-    linear_as(kernels, stream, variant, &weights, &q.view(), &mut y.view_mut()).unwrap();
-    stream.read(y.view()).unwrap()
 }
 
 /// Whether `y` is the product of the decoded weights with the same bytes, but for the rounding of f32 sums.

@@ -18,7 +18,9 @@ use place::{Place, Rng};
 fn cpu() -> Option<Place> {
     static CODE: OnceLock<Option<PathBuf>> = OnceLock::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-    let code = CODE.get_or_init(|| place::compile(Target::Host, &folder)).as_ref()?;
+    let code = CODE
+        .get_or_init(|| place::compile(Target::Host, &folder))
+        .as_ref()?;
     let tests = std::env::current_exe().unwrap();
     let library: PathBuf = tests.with_file_name("libds4_hip_cpu.so");
     Some(Place::open(&library, code))
@@ -45,7 +47,10 @@ fn activations_are_those_of_the_formula() {
         .unwrap();
         let y = place.stream.read(y.view()).unwrap();
         for (r, row) in y.chunks(cols + cols / 4).enumerate() {
-            let want: Vec<u8> = codes[r * cols..][..cols].iter().map(|c| c.cast_unsigned()).collect();
+            let want: Vec<u8> = codes[r * cols..][..cols]
+                .iter()
+                .map(|c| c.cast_unsigned())
+                .collect();
             assert_eq!(&row[..cols], want);
             let want: Vec<u8> = scales[r * cols / 32..][..cols / 32]
                 .iter()
@@ -86,7 +91,12 @@ fn lengths_that_do_not_fit_are_refused_with_their_names() {
     };
     use ds4_gguf::TensorType as T;
     let cases = [
-        (weights(T::Q8_0, 4, 64, 0, 271), 1, 4, "w is 271, expected 272"),
+        (
+            weights(T::Q8_0, 4, 64, 0, 271),
+            1,
+            4,
+            "w is 271, expected 272",
+        ),
         (weights(T::Q8_0, 4, 64, 2, 272), 1, 4, "modulo 16"),
         (weights(T::Q8_0, 4, 96, 0, 272), 1, 4, "cols is 96"),
         (weights(T::Q8_0, 0, 64, 0, 0), 1, 4, "rows is 0"),

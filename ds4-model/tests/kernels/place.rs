@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ds4_gguf::TensorType;
-use ds4_hip::{Device, Hip, Search, Stream};
+use ds4_hip::{Buffer, Device, Hip, Search, Stream};
 use ds4_hip_compile::{Compiler, Target};
-use ds4_model::hip::{FILES, Kernels};
+use ds4_model::hip::linear::{Variant, Weights, linear_as};
+use ds4_model::hip::{FILES, Kernels, activations};
 use half::f16;
 
 /// A device with all kernels loaded.
@@ -22,7 +23,8 @@ impl Place {
     pub(crate) fn open(library: &Path, folder: &Path) -> Self {
         let hip = Hip::load_with(&Search::library(library)).unwrap();
         let device = Device::open(&hip, 0).unwrap();
-        let code = |file: &str, arch: &str| std::fs::read(folder.join(format!("{file}.{arch}"))).ok();
+        let code =
+            |file: &str, arch: &str| std::fs::read(folder.join(format!("{file}.{arch}"))).ok();
         let kernels = Kernels::load(&device, code).unwrap();
         Self {
             stream: Stream::new(&device).unwrap(),
@@ -113,4 +115,43 @@ pub(crate) fn packed(rng: &mut Rng, ty: TensorType, rows: usize, cols: usize) ->
         }
     }
     all
+}
+
+/// One product on `place`: what came out.
+pub(crate) fn product(
+    place: &Place,
+    variant: Variant,
+    ty: TensorType,
+    w: &[u8],
+    x: &[f32],
+    rows: usize,
+    cols: usize,
+) -> Vec<f32> {
+    let Place {
+        device,
+        stream,
+        kernels,
+    } = place;
+    let n = x.len() / cols;
+    let w = Buffer::from_slice(stream, w).unwrap();
+    let x = Buffer::from_slice(stream, x).unwrap();
+    let mut q = Buffer::<u8>::new(device, activations::bytes(n, cols)).unwrap();
+    activations::quantize(kernels, stream, &x.view(), cols, &mut q.view_mut()).unwrap();
+    let mut y = Buffer::<f32>::new(device, n * rows).unwrap();
+    let weights = Weights {
+        ty,
+        rows,
+        cols,
+        bytes: w.view(),
+    };
+    linear_as(
+        kernels,
+        stream,
+        variant,
+        &weights,
+        &q.view(),
+        &mut y.view_mut(),
+    )
+    .unwrap();
+    stream.read(y.view()).unwrap()
 }

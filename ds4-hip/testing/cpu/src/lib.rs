@@ -61,7 +61,8 @@ struct Host(Arc<Library>);
 impl Code for Host {
     fn kernel(&self, name: &str) -> Option<Box<dyn Program>> {
         // SAFETY: `GP_KERNEL` declares both symbols so; a library of another kind has no such pair.
-        let signature = unsafe { self.0.get::<*const Signature>(format!("{name}__signature")) }.ok()?;
+        let signature =
+            unsafe { self.0.get::<*const Signature>(format!("{name}__signature")) }.ok()?;
         // SAFETY: a constant of the library, which is loaded.
         let signature = unsafe { **signature };
         // SAFETY: as for the signature.

@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use ds4_hip::sys::*;
 
+use crate::Device;
 use crate::device::{Function, State};
 use crate::faults::{self, Control};
 use crate::graph::Graph;
 use crate::queue::{Capture, Event, Stream, Work};
-use crate::Device;
 
 /// `HIP_VERSION` of the header that the bindings come from.
 const VERSION: c_int = 70_125_424;
@@ -50,7 +50,6 @@ unsafe fn out<T>(to: *mut T, value: T) -> Result<(), E> {
     unsafe { to.write(value) };
     Ok(())
 }
-
 
 pub unsafe fn hipInit(_: &Device, _flags: c_uint) -> E {
     enter(|| Ok(()))
@@ -149,12 +148,7 @@ pub unsafe fn hipFree(d: &Device, at: *mut c_void) -> E {
     leave(|| d.state().free(at as usize))
 }
 
-pub unsafe fn hipHostMalloc(
-    d: &Device,
-    to: *mut *mut c_void,
-    bytes: usize,
-    _flags: c_uint,
-) -> E {
+pub unsafe fn hipHostMalloc(d: &Device, to: *mut *mut c_void, bytes: usize, _flags: c_uint) -> E {
     // SAFETY: the caller's promise is the same.
     unsafe { hipMalloc(d, to, bytes) }
 }
@@ -683,9 +677,7 @@ pub unsafe fn hipGraphExecKernelNodeSetParams(
         // SAFETY: not null, and the caller promised the arguments of the kernel it names.
         let work = unsafe { kernel(&mut state, &*params) }?;
         let graph = state.execs.get(exec as usize)?;
-        let place = graph
-            .place(node as usize)
-            .ok_or(E::hipErrorInvalidHandle)?;
+        let place = graph.place(node as usize).ok_or(E::hipErrorInvalidHandle)?;
         graph.nodes[place].work = work;
         Ok(())
     })
@@ -802,7 +794,11 @@ unsafe fn elf<'a>(image: *const u8) -> Option<&'a [u8]> {
     }
     // SAFETY: the caller promised an image; the shortest there is has as many bytes as are looked at one after the other.
     let magic = |i: usize| unsafe { *image.add(i) };
-    if !b"\x7fELF\x02\x01".iter().enumerate().all(|(i, &b)| magic(i) == b) {
+    if !b"\x7fELF\x02\x01"
+        .iter()
+        .enumerate()
+        .all(|(i, &b)| magic(i) == b)
+    {
         return None;
     }
     // SAFETY: a file that begins like this has a header of 64 bytes.

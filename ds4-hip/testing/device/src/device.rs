@@ -102,7 +102,11 @@ impl State {
         self.handles
     }
 
-    pub(crate) fn insert<T>(table: impl Fn(&mut Self) -> &mut Table<T>, state: &mut Self, thing: T) -> usize {
+    pub(crate) fn insert<T>(
+        table: impl Fn(&mut Self) -> &mut Table<T>,
+        state: &mut Self,
+        thing: T,
+    ) -> usize {
         let handle = state.handle();
         let thread = thread::current().id();
         table(state).0.insert(handle, Owned { thing, thread });
@@ -245,7 +249,12 @@ impl State {
             if reached >= n {
                 return Ok(());
             }
-            if self.streams.get(stream).map(|s| s.work.is_empty()).unwrap_or(true) {
+            if self
+                .streams
+                .get(stream)
+                .map(|s| s.work.is_empty())
+                .unwrap_or(true)
+            {
                 // A fault dropped the record.
                 return Ok(());
             }
@@ -301,9 +310,18 @@ impl State {
         };
         let mut joined = true;
         for other in self.streams.0.values_mut() {
-            if other.thing.capture.as_ref().is_some_and(|c| c.graph == capture.graph) {
+            if other
+                .thing
+                .capture
+                .as_ref()
+                .is_some_and(|c| c.graph == capture.graph)
+            {
                 let last = other.thing.capture.take();
-                joined &= last.is_some_and(|l| l.after.iter().all(|n| capture.after.contains(n) || n < capture.after.iter().max().unwrap_or(&0)));
+                joined &= last.is_some_and(|l| {
+                    l.after.iter().all(|n| {
+                        capture.after.contains(n) || n < capture.after.iter().max().unwrap_or(&0)
+                    })
+                });
             }
         }
         if !capture.origin || !joined {
@@ -314,14 +332,21 @@ impl State {
     }
 
     /// Whether the ends of a copy that must be on the device are.
-    pub(crate) fn copyable(&self, to: usize, from: usize, bytes: usize, kind: hipMemcpyKind) -> bool {
+    pub(crate) fn copyable(
+        &self,
+        to: usize,
+        from: usize,
+        bytes: usize,
+        kind: hipMemcpyKind,
+    ) -> bool {
         let (to_device, from_device) = match kind {
             hipMemcpyKind::hipMemcpyHostToDevice => (true, false),
             hipMemcpyKind::hipMemcpyDeviceToHost => (false, true),
             hipMemcpyKind::hipMemcpyDeviceToDevice => (true, true),
-            hipMemcpyKind::hipMemcpyDefault => {
-                (self.memory.find(to).is_some(), self.memory.find(from).is_some())
-            }
+            hipMemcpyKind::hipMemcpyDefault => (
+                self.memory.find(to).is_some(),
+                self.memory.find(from).is_some(),
+            ),
             _ => return false,
         };
         (!to_device || self.memory.contains(to, bytes))

@@ -64,10 +64,14 @@ pub(crate) fn take_last() -> hipError_t {
 /// Say what happened on the device, for `hipGetErrorString`.
 pub(crate) fn tell(words: &str) {
     let text = CString::new(words.replace('\0', "?")).unwrap_or_default();
-    let mut last = WORDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut last = WORDS
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
     *last = Some(Box::leak(text.into_boxed_c_str()));
 }
 
 pub(crate) fn told() -> Option<&'static std::ffi::CStr> {
-    *WORDS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    *WORDS
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -15,6 +15,7 @@
 //! on a real device that is forgotten then: tests of one process share one device.
 #![expect(
     unsafe_code,
+    clippy::multiple_unsafe_ops_per_block,
     reason = "is the other side of a C interface: reads and writes what callers' pointers name"
 )]
 

@@ -27,9 +27,15 @@ pub(crate) enum Work {
         bytes: usize,
     },
     /// The event's `n`-th record is reached.
-    Record { event: usize, n: u64 },
+    Record {
+        event: usize,
+        n: u64,
+    },
     /// Go on when the event's `n`-th record is reached.
-    Wait { event: usize, n: u64 },
+    Wait {
+        event: usize,
+        n: u64,
+    },
 }
 
 impl Work {
