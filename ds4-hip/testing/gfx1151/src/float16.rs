@@ -78,22 +78,29 @@ fn to_odd_f32(x: f64) -> f32 {
 /// `a · b + c` of three f16 values with one rounding.
 pub(crate) fn fma(a: f32, b: f32, c: f32) -> u32 {
     // The product of two 11-bit significands is exact in f64; only the sum can round.
-    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
-    let sum = product + c;
+    from_f64(sum_to_odd(f64::from(a) * f64::from(b), c.into()))
+}
+
+/// `a + b` with an odd last bit when it is not exact, so that rounding it again to fewer bits is rounding once.
+pub(crate) fn sum_to_odd(a: f64, b: f64) -> f64 {
+    let sum = a + b;
     if !sum.is_finite() {
-        return from_f64(sum);
+        return sum;
     }
-    let back = sum - product;
-    let error = (product - (sum - back)) + (c - back);
-    let bits = sum.to_bits();
-    let odd = if error == 0.0 || bits & 1 == 1 {
-        bits
-    } else if (error > 0.0) == (sum > 0.0) {
-        bits + 1
+    let back = sum - a;
+    to_odd(sum, (a - (sum - back)) + (b - back))
+}
+
+/// `near`, moved to the neighbour in the direction of `error` when its last bit is even.
+pub(crate) fn to_odd(near: f64, error: f64) -> f64 {
+    let bits = near.to_bits();
+    if error == 0.0 || bits & 1 == 1 {
+        near
+    } else if (error > 0.0) == (near > 0.0) {
+        f64::from_bits(bits + 1)
     } else {
-        bits - 1
-    };
-    from_f64(f64::from_bits(odd))
+        f64::from_bits(bits.wrapping_sub(1))
+    }
 }
 
 /// bf16 to f32, exact.

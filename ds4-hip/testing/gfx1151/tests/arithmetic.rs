@@ -258,7 +258,7 @@ fn integers() {
                 let at = |x: u64| (x >> (16 * k) & 0xffff) as i32;
                 r.wrapping_add((at(i.a) - at(i.b)).unsigned_abs())
             });
-            "v_sad_u32 v8, v2, v4, v6" => |i| ((i64::from(w(i.a)) - i64::from(w(i.b))).unsigned_abs() + i.c) as u32;
+            "v_sad_u32 v8, v2, v4, v6" => |i| ((i64::from(w(i.a)) - i64::from(w(i.b))).unsigned_abs() as u32).wrapping_add(w(i.c));
             "v_add_nc_u16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | w(i.a).wrapping_add(w(i.b)) & 0xffff;
             "v_add_nc_u16 v8, v2, v4 op_sel:[1,0,1]" => |i| w(i.d) & 0xffff | (w(i.a) >> 16).wrapping_add(w(i.b)) << 16;
             "v_mul_lo_u16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | (w(i.a) & 0xffff) * (w(i.b) & 0xffff) & 0xffff;

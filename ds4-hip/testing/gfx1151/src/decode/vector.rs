@@ -83,7 +83,7 @@ fn resolve(words: &Words<'_>, name: &str, all: Vec<Operand>) -> Result<Valu, Str
         Dst::S(next()?.s(1)?)
     } else {
         let first = next()?.v(if row.dst.wide() { 2 } else { 1 })?;
-        if matches!(row.body, Body::Flag(_) | Body::FlagOne(_)) {
+        if matches!(row.body, Body::Flag(_) | Body::FlagOne(_) | Body::Mad(_)) {
             flags = next()?.s(1)?;
         }
         Dst::V(first)

@@ -1,7 +1,7 @@
 //! Vector arithmetic: operands of all formats, modifiers, result modifiers, lane masks.
 
 use super::dpp::Dpp;
-use super::operand::{Dst, Src};
+use super::operand::{At, Dst, Src};
 use super::wave::{Lanes, NULL, VCC, Wave, each};
 use crate::fault::Done;
 use crate::float16::{from_f32, to_f32};
@@ -39,6 +39,8 @@ pub(crate) struct Result {
     low: Lanes,
     high: Lanes,
     flags: u32,
+    /// The lanes whose upper word stays unwritten.
+    partial: u32,
 }
 
 impl Result {
@@ -49,6 +51,7 @@ impl Result {
             low: [0; 32],
             high: [0; 32],
             flags: 0,
+            partial: 0,
         }
     }
 }
@@ -78,6 +81,7 @@ fn write(w: &mut Wave, i: &Valu, r: &Result) {
             w.write_v(register, r.lanes, &r.low);
             if i.dst_ty.wide() {
                 w.write_v(register.wrapping_add(1), r.lanes, &r.high);
+                w.forget(register.wrapping_add(1), r.partial);
             }
         }
         Dst::S(register) => w.write_s(register, r.flags & r.lanes),
@@ -255,6 +259,13 @@ fn halves(fetch: &Fetch<'_>, out: &mut Lanes) -> Done {
 }
 
 fn one_by_one(fetch: &Fetch<'_>, r: &mut Result) -> Done {
+    let partial = match (fetch.i.body, fetch.i.src[2].at) {
+        (Body::Mad(_), At::V(register)) => {
+            fetch.lanes & !fetch.w.written_lanes(register.wrapping_add(1))
+        }
+        _ => 0,
+    };
+    r.partial = partial;
     let mut put = |l: usize, value: u64, flag: bool| {
         r.low[l] = value as u32;
         r.high[l] = (value >> 32) as u32;
@@ -276,6 +287,17 @@ fn one_by_one(fetch: &Fetch<'_>, r: &mut Result) -> Done {
         }
         Body::FlagOne(f) => {
             let (a, b, c) = (fetch.wide(0)?, fetch.wide(1)?, fetch.wide(2)?);
+            lanes.for_each(|l| {
+                let (value, flag) = f(a[l], b[l], c[l]);
+                put(l, value, flag);
+            });
+        }
+        Body::Mad(f) => {
+            let (a, b) = (fetch.wide(0)?, fetch.wide(1)?);
+            let c = match fetch.i.src[2].at {
+                At::V(register) => fetch.w.wide_low(register, fetch.lanes)?,
+                _ => fetch.wide(2)?,
+            };
             lanes.for_each(|l| {
                 let (value, flag) = f(a[l], b[l], c[l]);
                 put(l, value, flag);

@@ -197,6 +197,29 @@ impl Wave {
         }
     }
 
+    /// The lanes in which a vector register has been written.
+    pub(crate) fn written_lanes(&self, register: u8) -> u32 {
+        if self.check {
+            self.v_written[usize::from(register)]
+        } else {
+            u32::MAX
+        }
+    }
+
+    /// Make a vector register unwritten in `lanes`.
+    pub(crate) fn forget(&mut self, register: u8, lanes: u32) {
+        self.v_written[usize::from(register)] &= !lanes;
+    }
+
+    /// A pair of vector registers of which only the lower one must have been written.
+    pub(crate) fn wide_low(&self, register: u8, lanes: u32) -> Done<[u64; 32]> {
+        let low = self.v(register, lanes)?;
+        let high = self.v_kept(register.wrapping_add(1));
+        Ok(std::array::from_fn(|l| {
+            u64::from(low[l]) | u64::from(high[l]) << 32
+        }))
+    }
+
     /// One operand of 64 bits a lane.
     pub(crate) fn wide(&self, src: &Src, lanes: u32) -> Done<[u64; 32]> {
         Ok(match src.at {

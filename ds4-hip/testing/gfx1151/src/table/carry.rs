@@ -97,16 +97,6 @@ pub(super) const ROWS: &[Row] = &[
     ),
     row!("div_fmas_f32", F32, [F32, F32, F32], Body::Fmas32),
     row!("div_fmas_f64", F64, [F64, F64, F64], Body::Fmas64),
-    row!(
-        "mad_u64_u32",
-        B64,
-        [B32, B32, B64],
-        Body::FlagOne(mad_unsigned)
-    ),
-    row!(
-        "mad_i64_i32",
-        I64,
-        [B32, B32, I64],
-        Body::FlagOne(mad_signed)
-    ),
+    row!("mad_u64_u32", B64, [B32, B32, B64], Body::Mad(mad_unsigned)),
+    row!("mad_i64_i32", I64, [B32, B32, I64], Body::Mad(mad_signed)),
 ];

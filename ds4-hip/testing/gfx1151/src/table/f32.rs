@@ -131,14 +131,28 @@ fn frexp_mantissa(x: f32) -> f32 {
     ldexp(x, 126 - exponent(x))
 }
 
-/// `2^32 · fma(a, b, c)` or plain: the last step of a division whose operands were scaled.
+/// `v_div_fmas_f32`, the last step of a division: `fma(a, b, c)`, and when the operands were scaled times 2^64 or 2^-64, whichever
+/// undoes it; the addend tells, being the quotient so far. Rounded once.
+///
+/// The document has a factor of 2^32, which undoes none of the scalings of `v_div_scale`; with it no division at the ends of the range
+/// would be right, and they are.
 pub(crate) fn div_fmas(scaled: bool, a: f32, b: f32, c: f32) -> u32 {
-    let r = a.mul_add(b, c);
     let nan = a.is_nan() || b.is_nan() || c.is_nan();
-    f32_bits(if scaled { r * 4_294_967_296.0 } else { r }, nan)
+    if !scaled {
+        return f32_bits(a.mul_add(b, c), nan);
+    }
+    let exact = crate::float16::sum_to_odd(f64::from(a) * f64::from(b), c.into());
+    let large = c.to_bits() >> 23 & 255 > 127;
+    f32_bits(
+        (exact * 2f64.powi(if large { 64 } else { -64 })) as f32,
+        nan,
+    )
 }
 
-/// `v_div_scale_f32`: `x` is whichever of divisor and dividend is to be scaled; the result, and whether the quotient is to be
+/// `v_div_scale_f32`: in the one case where quotient and inverse are both denormal the document scales a divisor above 2^126 up,
+/// which makes it infinite; it must go down.
+///
+/// `x` is whichever of divisor and dividend is to be scaled; the result, and whether the quotient is to be
 /// scaled back.
 pub(crate) fn div_scale(x: f32, divisor: f32, dividend: f32) -> (u32, bool) {
     let bits = |r: f32| f32_bits(r, x.is_nan());
@@ -156,7 +170,7 @@ pub(crate) fn div_scale(x: f32, divisor: f32, dividend: f32) -> (u32, bool) {
     } else if divisor.is_subnormal() {
         (bits(ldexp(x, 64)), false)
     } else if inverse_small && quotient_small {
-        (bits(if same(divisor) { ldexp(x, 64) } else { x }), true)
+        (bits(if same(divisor) { ldexp(x, -64) } else { x }), true)
     } else if inverse_small {
         (bits(ldexp(x, -64)), false)
     } else if quotient_small {
@@ -186,6 +200,9 @@ fn div_fixup(quotient: f32, divisor: f32, dividend: f32) -> u32 {
     } else if divisor.is_infinite() || dividend == 0.0 || field(dividend) - field(divisor) < -150 {
         // The last is an underflow, which rounding to nearest makes zero.
         sign
+    } else if quotient.is_nan() {
+        // Overflow on the way; the pseudocode's own operands are numbers here.
+        signed(f32::INFINITY)
     } else {
         signed(quotient.abs())
     }

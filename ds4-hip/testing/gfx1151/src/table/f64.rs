@@ -92,18 +92,23 @@ fn frexp_mantissa(x: f64) -> f64 {
     ldexp(x, 1022 - exponent(x))
 }
 
-/// As `v_div_fmas_f32`, with 2^64.
+/// As `v_div_fmas_f32`, with 2^128 and 2^-128.
 pub(crate) fn div_fmas(scaled: bool, a: f64, b: f64, c: f64) -> u64 {
     let r = a.mul_add(b, c);
     let nan = a.is_nan() || b.is_nan() || c.is_nan();
-    f64_bits(
-        if scaled {
-            r * 18_446_744_073_709_551_616.0
-        } else {
-            r
-        },
-        nan,
-    )
+    if !scaled || !r.is_finite() {
+        return f64_bits(r, nan);
+    }
+    if c.to_bits() >> 52 & 2047 > 1023 {
+        return f64_bits(r * 2f64.powi(128), nan);
+    }
+    // What the rounding of `r` lost, from the exact product and the exact sum.
+    let product = a * b;
+    let rest = a.mul_add(b, -product);
+    let sum = product + c;
+    let back = sum - product;
+    let lost = (sum - r) + ((product - (sum - back)) + (c - back) + rest);
+    f64_bits(crate::float16::to_odd(r, lost) * 2f64.powi(-128), nan)
 }
 
 /// `v_div_scale_f64`; see its f32 sibling.
@@ -111,7 +116,7 @@ pub(crate) fn div_scale(x: f64, divisor: f64, dividend: f64) -> (u64, bool) {
     let bits = |r: f64| f64_bits(r, x.is_nan());
     let field = |x: f64| (x.to_bits() >> 52 & 2047) as i32;
     let inverse_small = (1.0 / divisor).is_subnormal();
-    let quotient_small = (dividend / divisor).is_subnormal();
+    let quotient_small = (dividend / divisor).abs() < f64::MIN_POSITIVE;
     let same = |y: f64| x.to_bits() == y.to_bits();
     if dividend == 0.0 || divisor == 0.0 {
         (f64_bits(f64::NAN, false), false)
@@ -120,7 +125,7 @@ pub(crate) fn div_scale(x: f64, divisor: f64, dividend: f64) -> (u64, bool) {
     } else if divisor.is_subnormal() {
         (bits(ldexp(x, 128)), false)
     } else if inverse_small && quotient_small {
-        (bits(if same(divisor) { ldexp(x, 128) } else { x }), true)
+        (bits(if same(divisor) { ldexp(x, -128) } else { x }), true)
     } else if inverse_small {
         (bits(ldexp(x, -128)), false)
     } else if quotient_small {
@@ -146,6 +151,8 @@ fn div_fixup(quotient: u64, divisor: u64, dividend: u64) -> u64 {
         sign | f64::INFINITY.to_bits()
     } else if d.is_infinite() || n == 0.0 || field(dividend) - field(divisor) < -1075 {
         sign
+    } else if q.is_nan() {
+        sign | f64::INFINITY.to_bits()
     } else {
         sign | q.abs().to_bits()
     }

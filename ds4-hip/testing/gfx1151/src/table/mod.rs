@@ -89,6 +89,9 @@ pub(crate) enum Body {
     Flag(fn(&Lanes, &Lanes, &Lanes, &mut Lanes) -> u32),
     /// One lane, as `Flag`.
     FlagOne(fn(u64, u64, u64) -> (u64, bool)),
+    /// `v_mad_u64_u32` and its sibling, as `FlagOne`. Compilers use them for their lower half alone, with an addend whose upper half
+    /// nobody wrote: then the upper half of the result counts as unwritten too.
+    Mad(fn(u64, u64, u64) -> (u64, bool)),
     /// `v_div_fmas_f32`: the lane's bit of VCC and three operands.
     Fmas32,
     /// `v_div_fmas_f64`.

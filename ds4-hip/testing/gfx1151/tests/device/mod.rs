@@ -7,7 +7,7 @@ use std::process::Command;
 use ds4_hip_gfx1151::{Arena, Fault, Kernel, Module, Options, Stats, Tools};
 
 /// Whether clang, lld and llvm-objdump of LLVM 19 are there; says so when they are not.
-pub fn have_llvm() -> bool {
+pub(crate) fn have_llvm() -> bool {
     let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let all = ["clang-19", "ld.lld-19", "llvm-objdump-19"].map(there);
     if all != [true; 3] {
@@ -35,13 +35,13 @@ fn clang(args: &[&str], source: &str, name: &str) -> Vec<u8> {
 }
 
 /// A code object from assembly text.
-pub fn assemble(source: &str) -> Vec<u8> {
+pub(crate) fn assemble(source: &str) -> Vec<u8> {
     let target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1151", "-nogpulib"];
     clang(&[&target[..], &["-x", "assembler"]].concat(), source, "k.s")
 }
 
 /// A code object from a kernel source of this folder, with the flags of the product.
-pub fn compile(source: &str, defines: &[&str]) -> Vec<u8> {
+pub(crate) fn compile(source: &str, defines: &[&str]) -> Vec<u8> {
     let flags = [
         "-x",
         "hip",
@@ -59,14 +59,14 @@ pub fn compile(source: &str, defines: &[&str]) -> Vec<u8> {
 }
 
 /// The text of a file of this folder.
-pub fn source(name: &str) -> String {
+pub(crate) fn source(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(name);
     std::fs::read_to_string(path).unwrap()
 }
 
-pub fn load(object: &[u8]) -> Module {
+pub(crate) fn load(object: &[u8]) -> Module {
     match Module::load(object, &Tools::default()) {
         Ok(module) => module,
         Err(error) => panic!("{error}"),
@@ -74,15 +74,15 @@ pub fn load(object: &[u8]) -> Module {
 }
 
 /// A kernel in assembly: body, LDS bytes, bytes of arguments. `s[0:1]` has the arguments, s2 the block, v0 the work-item.
-pub struct Asm<'a> {
-    pub name: &'a str,
-    pub body: &'a str,
-    pub lds: u32,
-    pub kernarg: u32,
+pub(crate) struct Asm<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) body: &'a str,
+    pub(crate) lds: u32,
+    pub(crate) kernarg: u32,
 }
 
 /// An assembly file with these kernels.
-pub fn asm(kernels: &[Asm<'_>]) -> String {
+pub(crate) fn asm(kernels: &[Asm<'_>]) -> String {
     let mut text =
         ".amdgcn_target \"amdgcn-amd-amdhsa--gfx1151\"\n.amdhsa_code_object_version 5\n".to_owned();
     let mut notes = String::new();
@@ -120,7 +120,7 @@ pub fn asm(kernels: &[Asm<'_>]) -> String {
 }
 
 /// One kernel from assembly.
-pub fn one(body: &str, lds: u32) -> Module {
+pub(crate) fn one(body: &str, lds: u32) -> Module {
     let kernel = Asm {
         name: "k",
         body,
@@ -130,11 +130,11 @@ pub fn one(body: &str, lds: u32) -> Module {
     load(&assemble(&asm(&[kernel])))
 }
 
-pub fn bytes(words: &[u32]) -> Vec<u8> {
+pub(crate) fn bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_le_bytes()).collect()
 }
 
-pub fn words(bytes: &[u8]) -> Vec<u32> {
+pub(crate) fn words(bytes: &[u8]) -> Vec<u32> {
     bytes
         .chunks_exact(4)
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
@@ -142,7 +142,7 @@ pub fn words(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// Launch with the addresses of `input` and of an output of `out` words; the output.
-pub fn run(
+pub(crate) fn run(
     kernel: &Kernel,
     blocks: u32,
     block: u32,
