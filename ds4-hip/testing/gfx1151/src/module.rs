@@ -263,13 +263,12 @@ fn decode_all(listing: &str) -> Result<Code, Error> {
         index: HashMap::new(),
     };
     for line in text::lines(listing) {
-        let inst =
-            decode::decode(line.text, line.address).map_err(|why| Error::UnknownInstruction {
-                function: line.function.to_owned(),
-                address: line.address,
-                text: line.text.to_owned(),
-                why,
-            })?;
+        let inst = decode::decode(&line).map_err(|why| Error::UnknownInstruction {
+            function: line.function.to_owned(),
+            address: line.address,
+            text: line.text.to_owned(),
+            why,
+        })?;
         code.index.insert(line.address, code.insts.len());
         code.addresses.push(line.address);
         code.texts.push(line.text.into());

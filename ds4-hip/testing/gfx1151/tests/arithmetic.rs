@@ -180,9 +180,6 @@ fn s(x: u64) -> i32 {
     x as u32 as i32
 }
 
-fn f(x: u64) -> f32 {
-    f32::from_bits(x as u32)
-}
 
 #[test]
 fn integers() {

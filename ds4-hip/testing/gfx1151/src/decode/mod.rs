@@ -8,15 +8,16 @@ mod scalar;
 pub(crate) mod text;
 mod vector;
 
-use self::text::Words;
+use self::text::{Line, Words};
 use crate::exec::{Inst, Kind};
 use crate::options::Class;
 
-/// Decode the instruction `text` at `address`.
+/// Decode one instruction.
 ///
 /// # Errors
 /// Says which part of it is unknown.
-pub(crate) fn decode(text: &str, address: u64) -> Result<Inst, String> {
+pub(crate) fn decode(line: &Line<'_>) -> Result<Inst, String> {
+    let text = line.text;
     if let Some((x, y)) = text.split_once(" :: ") {
         let pair = [vector::half(&Words::new(x))?, vector::half(&Words::new(y))?];
         return Ok(Inst {
@@ -33,7 +34,7 @@ pub(crate) fn decode(text: &str, address: u64) -> Result<Inst, String> {
     }
     let words = Words::new(text);
     let (kind, class) = if name.starts_with("s_") {
-        scalar::decode(&words, address)?
+        scalar::decode(&words, line)?
     } else if name.starts_with("v_") {
         let kind = vector::decode(&words)?;
         let class = match kind {

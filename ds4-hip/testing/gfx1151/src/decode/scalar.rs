@@ -1,7 +1,7 @@
 //! Scalar instructions and control flow.
 
 use super::operand::{Operand, immediate, parse};
-use super::text::Words;
+use super::text::{Line, Words};
 use crate::exec::operand::At;
 use crate::exec::salu::{Load, Salu, SaveExec};
 use crate::exec::step::{Branch, When};
@@ -31,13 +31,13 @@ const NOTHING: [&str; 18] = [
     "ttracedata_imm",
 ];
 
-/// Decode `words` at `address`, whose encoding ends at `next`.
-pub(super) fn decode(words: &Words<'_>, address: u64) -> Result<(Kind, Class), String> {
+/// Decode `words`, the instruction of `line`.
+pub(super) fn decode(words: &Words<'_>, line: &Line<'_>) -> Result<(Kind, Class), String> {
     let name = words.name.strip_prefix("s_").unwrap_or(words.name);
     if NOTHING.contains(&name) {
         return Ok((Kind::Nothing, Class::Wait));
     }
-    if let Some(kind) = control(words, name, address)? {
+    if let Some(kind) = control(words, name, line)? {
         return Ok((kind, Class::Branch));
     }
     if let Some(words_loaded) = name
@@ -65,7 +65,7 @@ fn only<'a>(words: &Words<'a>, k: usize) -> Result<&'a str, String> {
         .ok_or_else(|| "too few operands".to_owned())
 }
 
-fn control(words: &Words<'_>, name: &str, address: u64) -> Result<Option<Kind>, String> {
+fn control(words: &Words<'_>, name: &str, line: &Line<'_>) -> Result<Option<Kind>, String> {
     let when = match name {
         "branch" => When::Always,
         "cbranch_scc0" => When::Scc(false),
@@ -93,11 +93,12 @@ fn control(words: &Words<'_>, name: &str, address: u64) -> Result<Option<Kind>, 
         }
         _ => return Ok(None),
     };
-    let distance = i64::from(immediate(only(words, 0)?)? as i16);
+    // The text may name a label instead of the distance; the low half of the encoding always has it.
+    let distance = i64::from(line.encoding as u16 as i16);
     Ok(Some(Kind::Branch(Branch {
         when,
         target: None,
-        address: address.wrapping_add_signed(4 + 4 * distance),
+        address: line.address.wrapping_add_signed(4 + 4 * distance),
     })))
 }
 

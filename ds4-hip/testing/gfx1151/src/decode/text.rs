@@ -11,6 +11,8 @@ pub(crate) struct Line<'a> {
     pub(crate) function: &'a str,
     pub(crate) address: u64,
     pub(crate) text: &'a str,
+    /// The first word of the encoding.
+    pub(crate) encoding: u32,
 }
 
 /// The instructions of a listing.
@@ -25,11 +27,13 @@ pub(crate) fn lines(listing: &str) -> impl Iterator<Item = Line<'_>> {
             return None;
         }
         let (text, comment) = line.strip_prefix('\t')?.rsplit_once("//")?;
-        let (address, _) = comment.trim_start().split_once(':')?;
+        let (address, words) = comment.trim_start().split_once(':')?;
+        let first = words.split_whitespace().next()?;
         Some(Line {
             function,
             address: u64::from_str_radix(address, 16).ok()?,
             text: text.trim(),
+            encoding: u32::from_str_radix(first, 16).ok()?,
         })
     })
 }

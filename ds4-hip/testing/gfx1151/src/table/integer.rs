@@ -2,7 +2,6 @@
 
 use super::{Body, Row, row, words};
 use crate::exec::Lanes;
-use crate::simd;
 
 fn s24(x: u32) -> i64 {
     i64::from((x << 8) as i32 >> 8)
@@ -10,25 +9,6 @@ fn s24(x: u32) -> i64 {
 
 fn u24(x: u32) -> u32 {
     x & 0xff_ffff
-}
-
-/// `(hi:lo) >> shift`, the low word.
-fn align(hi: u32, lo: u32, shift: u32) -> u32 {
-    ((u64::from(hi) << 32 | u64::from(lo)) >> shift) as u32
-}
-
-/// `v_perm_b32`: each byte of `sel` picks a byte of `hi:lo`, a sign or a constant.
-fn perm(hi: u32, lo: u32, sel: u32) -> u32 {
-    let data = u64::from(hi) << 32 | u64::from(lo);
-    (0..4).fold(0, |out, k| {
-        let byte = match sel >> (8 * k) & 255 {
-            s @ 0..=7 => (data >> (8 * s)) as u32 & 255,
-            s @ 8..=11 => ((data >> (16 * (s - 8) + 15)) as u32 & 1) * 255,
-            12 => 0,
-            _ => 255,
-        };
-        out | byte << (8 * k)
-    })
 }
 
 fn bfe_unsigned(x: u32, offset: u32, width: u32) -> u32 {
@@ -43,35 +23,6 @@ fn bfe_signed(x: u32, offset: u32, width: u32) -> u32 {
     }
     let field = ((x as i32) >> (offset & 31)) as u32;
     ((field << (32 - width)) as i32 >> (32 - width)) as u32
-}
-
-fn bytes(x: u32) -> [u32; 4] {
-    x.to_le_bytes().map(u32::from)
-}
-
-fn sad_u8(a: u32, b: u32) -> u32 {
-    let pairs = bytes(a).into_iter().zip(bytes(b));
-    pairs.map(|(x, y)| x.abs_diff(y)).sum()
-}
-
-fn msad_u8(a: u32, b: u32) -> u32 {
-    let pairs = bytes(a).into_iter().zip(bytes(b));
-    pairs
-        .filter(|&(_, y)| y != 0)
-        .map(|(x, y)| x.abs_diff(y))
-        .sum()
-}
-
-fn sad_u16(a: u32, b: u32) -> u32 {
-    (a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16)
-}
-
-fn lerp(a: u32, b: u32, c: u32) -> u32 {
-    (0..4).fold(0, |out, k| {
-        let at = 8 * k;
-        let sum = (a >> at & 255) + (b >> at & 255) + (c >> at & 1);
-        out | (sum >> 1 & 255) << at
-    })
 }
 
 fn leading_sign_bits(x: u32) -> u32 {
@@ -96,62 +47,6 @@ fn median_signed(a: u32, b: u32, c: u32) -> u32 {
     median(a as i32, b as i32, c as i32) as u32
 }
 
-/// Eight 4-bit fields, signed or not.
-fn nibbles(x: u32, signed: bool) -> [i32; 8] {
-    std::array::from_fn(|k| {
-        let top = (x << (28 - 4 * k)) as i32;
-        if signed {
-            top >> 28
-        } else {
-            ((top as u32) >> 28) as i32
-        }
-    })
-}
-
-fn quarters(x: u32, signed: bool) -> [i32; 4] {
-    x.to_le_bytes().map(|b| {
-        if signed {
-            i32::from(b as i8)
-        } else {
-            i32::from(b)
-        }
-    })
-}
-
-fn sum_into<const N: usize>(a: [i32; N], b: [i32; N], c: u32, clamp: bool) -> u32 {
-    let sum: i64 = a.into_iter().zip(b).map(|(x, y)| i64::from(x * y)).sum();
-    let total = i64::from(c as i32) + sum;
-    if clamp {
-        total.clamp(i32::MIN.into(), i32::MAX.into()) as u32
-    } else {
-        total as u32
-    }
-}
-
-/// `v_dot4_i32_iu8` for one choice of signedness and saturation.
-fn dot4<const A: bool, const B: bool, const CLAMP: bool>(
-    a: &Lanes,
-    b: &Lanes,
-    c: &Lanes,
-    d: &mut Lanes,
-) {
-    for l in 0..32 {
-        d[l] = sum_into(quarters(a[l], A), quarters(b[l], B), c[l], CLAMP);
-    }
-}
-
-/// `v_dot8_i32_iu4`, as [`dot4`].
-fn dot8<const A: bool, const B: bool, const CLAMP: bool>(
-    a: &Lanes,
-    b: &Lanes,
-    c: &Lanes,
-    d: &mut Lanes,
-) {
-    for l in 0..32 {
-        d[l] = sum_into(nibbles(a[l], A), nibbles(b[l], B), c[l], CLAMP);
-    }
-}
-
 fn saturate_unsigned(sum: u64) -> u32 {
     u32::try_from(sum).unwrap_or(u32::MAX)
 }
@@ -165,7 +60,7 @@ fn below(mask: &Lanes, base: &Lanes, d: &mut Lanes) {
     }
 }
 
-/// The rows. Names of saturating forms end in `.clamp`; those of mixed-sign dot products say which factor is signed.
+/// The rows. Names of saturating forms end in `.clamp`.
 pub(super) const ROWS: &[Row] = &[
     row!("mov_b32", B32, [B32], words!(|a| a)),
     row!("not_b32", B32, [B32], words!(|a| !a)),
@@ -473,60 +368,6 @@ pub(super) const ROWS: &[Row] = &[
     // In a wave of 32 lanes no lane has another below it in the upper half.
     row!("mbcnt_hi_u32_b32", B32, [B32, B32], words!(|_a, b| b)),
     row!(
-        "alignbit_b32",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| align(a, b, c & 31))
-    ),
-    row!(
-        "alignbyte_b32",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| align(a, b, 8 * (c & 3)))
-    ),
-    row!(
-        "perm_b32",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| perm(a, b, c))
-    ),
-    row!(
-        "lerp_u8",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| lerp(a, b, c))
-    ),
-    row!(
-        "sad_u8",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| sad_u8(a, b).wrapping_add(c))
-    ),
-    row!(
-        "sad_hi_u8",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| (sad_u8(a, b) << 16).wrapping_add(c))
-    ),
-    row!(
-        "msad_u8",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| msad_u8(a, b).wrapping_add(c))
-    ),
-    row!(
-        "sad_u16",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| sad_u16(a, b).wrapping_add(c))
-    ),
-    row!(
-        "sad_u32",
-        B32,
-        [B32, B32, B32],
-        words!(|a, b, c| a.abs_diff(b).wrapping_add(c))
-    ),
-    row!(
         "lshlrev_b64",
         B64,
         [B32, B64],
@@ -543,113 +384,5 @@ pub(super) const ROWS: &[Row] = &[
         I64,
         [B32, I64],
         Body::S2(|a, b| (b as i64 >> (a & 63)) as u64)
-    ),
-    row!(
-        "dot4_i32_iu8:ss",
-        B32,
-        [B32, B32, B32],
-        Body::L3(simd::dot4_signed)
-    ),
-    row!(
-        "dot4_i32_iu8:su",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<true, false, false>)
-    ),
-    row!(
-        "dot4_i32_iu8:us",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<false, true, false>)
-    ),
-    row!(
-        "dot4_i32_iu8:uu",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<false, false, false>)
-    ),
-    row!(
-        "dot4_i32_iu8:ss.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<true, true, true>)
-    ),
-    row!(
-        "dot4_i32_iu8:su.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<true, false, true>)
-    ),
-    row!(
-        "dot4_i32_iu8:us.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<false, true, true>)
-    ),
-    row!(
-        "dot4_i32_iu8:uu.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<false, false, true>)
-    ),
-    row!(
-        "dot8_i32_iu4:ss",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<true, true, false>)
-    ),
-    row!(
-        "dot8_i32_iu4:su",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<true, false, false>)
-    ),
-    row!(
-        "dot8_i32_iu4:us",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<false, true, false>)
-    ),
-    row!(
-        "dot8_i32_iu4:uu",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<false, false, false>)
-    ),
-    row!(
-        "dot8_i32_iu4:ss.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<true, true, true>)
-    ),
-    row!(
-        "dot8_i32_iu4:su.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<true, false, true>)
-    ),
-    row!(
-        "dot8_i32_iu4:us.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<false, true, true>)
-    ),
-    row!(
-        "dot8_i32_iu4:uu.clamp",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<false, false, true>)
-    ),
-    row!(
-        "dot4_u32_u8",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot4::<false, false, false>)
-    ),
-    row!(
-        "dot8_u32_u4",
-        B32,
-        [B32, B32, B32],
-        Body::L3(dot8::<false, false, false>)
     ),
 ];

@@ -5,9 +5,11 @@
 //! Source: AMD, "RDNA3.5 Instruction Set Architecture", chapter Instructions.
 
 pub(crate) mod atomic;
+mod bytes;
 mod carry;
 mod compare;
 mod convert;
+mod dot;
 mod f16;
 mod f32;
 mod f64;
@@ -121,7 +123,9 @@ pub(crate) fn find(name: &str) -> Option<&'static Row> {
         f16::ROWS,
         integer::ROWS,
         integer16::ROWS,
+        bytes::ROWS,
         carry::ROWS,
+        dot::ROWS,
         convert::ROWS,
         compare::ROWS,
         packed::ROWS,

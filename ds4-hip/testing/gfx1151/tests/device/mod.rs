@@ -36,7 +36,7 @@ fn clang(args: &[&str], source: &str, name: &str) -> Vec<u8> {
 
 /// A code object from assembly text.
 pub(crate) fn assemble(source: &str) -> Vec<u8> {
-    let target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1151", "-nogpulib"];
+    let target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx1151"];
     clang(&[&target[..], &["-x", "assembler"]].concat(), source, "k.s")
 }
 
