@@ -1,4 +1,8 @@
 //! Wave instructions a second: arithmetic alone, and a kernel with memory, LDS and barriers.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 #![allow(missing_docs, reason = "criterion's macros make functions without")]
 
 #[path = "../tests/device/mod.rs"]

@@ -245,7 +245,7 @@ impl Run<'_> {
         let [nx, ny, _] = self.block;
         let ids = std::array::from_fn(|l| {
             let item = first + l as u32;
-            item % nx | (item / nx % ny) << 10 | (item / nx / ny) << 20
+            (item % nx) | ((item / nx % ny) << 10) | (item / nx / ny) << 20
         });
         w.write_v(0, lanes, &ids);
     }

@@ -275,7 +275,7 @@ impl<'a> View<'a> {
         bytes: u64,
         new: impl Fn(u64) -> u64,
     ) -> Result<u64, Trouble> {
-        if address % bytes != 0 {
+        if !address.is_multiple_of(bytes) {
             return Err(Trouble::Misaligned {
                 address,
                 need: bytes,

@@ -1,4 +1,8 @@
 //! Vector arithmetic, one instruction at a time, against formulas in Rust on edge values.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 
 mod device;
 
@@ -180,7 +184,6 @@ fn s(x: u64) -> i32 {
     x as u32 as i32
 }
 
-
 #[test]
 fn integers() {
     check(
@@ -199,12 +202,12 @@ fn integers() {
             "v_add_nc_i32 v8, v2, v4 clamp" => |i| (i128::from(s(i.a)) + i128::from(s(i.b))).clamp(-(1 << 31), (1 << 31) - 1) as u32;
             "v_sub_nc_i32 v8, v2, v4 clamp" => |i| (i128::from(s(i.a)) - i128::from(s(i.b))).clamp(-(1 << 31), (1 << 31) - 1) as u32;
             "v_mul_lo_u32 v8, v2, v4" => |i| (i128::from(w(i.a)) * i128::from(w(i.b))) as u32;
-            "v_mul_hi_u32 v8, v2, v4" => |i| (i128::from(w(i.a)) * i128::from(w(i.b)) >> 32) as u32;
-            "v_mul_hi_i32 v8, v2, v4" => |i| (i128::from(s(i.a)) * i128::from(s(i.b)) >> 32) as u32;
+            "v_mul_hi_u32 v8, v2, v4" => |i| ((i128::from(w(i.a)) * i128::from(w(i.b))) >> 32) as u32;
+            "v_mul_hi_i32 v8, v2, v4" => |i| ((i128::from(s(i.a)) * i128::from(s(i.b))) >> 32) as u32;
             "v_mul_i32_i24 v8, v2, v4" => |i| (i128::from(s(i.a << 8) >> 8) * i128::from(s(i.b << 8) >> 8)) as u32;
-            "v_mul_hi_i32_i24 v8, v2, v4" => |i| (i128::from(s(i.a << 8) >> 8) * i128::from(s(i.b << 8) >> 8) >> 32) as u32;
+            "v_mul_hi_i32_i24 v8, v2, v4" => |i| ((i128::from(s(i.a << 8) >> 8) * i128::from(s(i.b << 8) >> 8)) >> 32) as u32;
             "v_mul_u32_u24 v8, v2, v4" => |i| ((i.a & 0xff_ffff) as u128 * (i.b & 0xff_ffff) as u128) as u32;
-            "v_mul_hi_u32_u24 v8, v2, v4" => |i| ((i.a & 0xff_ffff) as u128 * (i.b & 0xff_ffff) as u128 >> 32) as u32;
+            "v_mul_hi_u32_u24 v8, v2, v4" => |i| (((i.a & 0xff_ffff) as u128 * (i.b & 0xff_ffff) as u128) >> 32) as u32;
             "v_mad_u32_u24 v8, v2, v4, v6" => |i| ((i.a & 0xff_ffff) as u128 * (i.b & 0xff_ffff) as u128 + i.c as u128) as u32;
             "v_mad_i32_i24 v8, v2, v4, v6" => |i| (i128::from(s(i.a << 8) >> 8) * i128::from(s(i.b << 8) >> 8) + i128::from(s(i.c))) as u32;
             "v_min_i32 v8, v2, v4" => |i| if s(i.a) < s(i.b) { w(i.a) } else { w(i.b) };
@@ -258,7 +261,7 @@ fn integers() {
             "v_sad_u32 v8, v2, v4, v6" => |i| ((i64::from(w(i.a)) - i64::from(w(i.b))).unsigned_abs() as u32).wrapping_add(w(i.c));
             "v_add_nc_u16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | w(i.a).wrapping_add(w(i.b)) & 0xffff;
             "v_add_nc_u16 v8, v2, v4 op_sel:[1,0,1]" => |i| w(i.d) & 0xffff | (w(i.a) >> 16).wrapping_add(w(i.b)) << 16;
-            "v_mul_lo_u16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | (w(i.a) & 0xffff) * (w(i.b) & 0xffff) & 0xffff;
+            "v_mul_lo_u16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | ((w(i.a) & 0xffff) * (w(i.b) & 0xffff)) & 0xffff;
             "v_min_i16 v8, v2, v4" => |i| w(i.d) & 0xffff_0000 | (i.a as i16).min(i.b as i16) as u16 as u32;
             "v_mad_u32_u16 v8, v2, v4, v6" => |i| (w(i.a) & 0xffff).wrapping_mul(w(i.b) & 0xffff).wrapping_add(w(i.c));
             "v_mad_i32_i16 v8, v2, v4, v6 op_sel:[1,0,0,0]" => |i| {

@@ -1,4 +1,8 @@
 //! What must stop a launch or a load, and what the message names.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 
 mod device;
 

@@ -1,4 +1,8 @@
 //! Compiled kernels against references in Rust, bit for bit, at small and odd shapes; planted faults are caught.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 
 mod device;
 

@@ -1,4 +1,8 @@
 //! Exchanges between lanes: every DPP control on data that differs in every lane, permutations, lane reads, inactive lanes.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 
 mod device;
 
@@ -146,11 +150,12 @@ fn groups_of_eight_and_permutations_move_what_they_say() {
         return;
     }
     let exec = 0xf0f0_3333_u32;
-    let half = |s: usize| if exec >> s & 1 == 1 { held(s) } else { 0 };
-    let kept = |s: usize| if exec >> s & 1 == 1 { held(s) } else { OLD };
+    let half = move |s: usize| if exec >> s & 1 == 1 { held(s) } else { 0 };
+    let kept = move |s: usize| if exec >> s & 1 == 1 { held(s) } else { OLD };
     let off = move |l: usize, x: u32| if exec >> l & 1 == 1 { x } else { OLD };
     let address = "v_lshlrev_b32 v4, 2, v0\nv_xor_b32 v4, 20, v4\n";
-    let cases: Vec<(&str, u32, Box<dyn Fn(usize) -> u32>)> = vec![
+    type Want = Box<dyn Fn(usize) -> u32>;
+    let cases: Vec<(&str, u32, Want)> = vec![
         (
             "v_mov_b32_dpp v3, v2 dpp8:[7,0,6,1,5,2,4,3]",
             u32::MAX,
@@ -247,6 +252,16 @@ fn groups_of_eight_and_permutations_move_what_they_say() {
             Box::new(|l| if l == 2 { 99 } else { OLD }),
         ),
         (
+            "s_mov_b32 m0, 2\nv_mov_b32 v5, v2\nv_mov_b32 v2, 0\nv_movrels_b32 v3, v3",
+            exec,
+            Box::new(move |l| off(l, held(l))),
+        ),
+        (
+            "s_mov_b32 m0, 1\nv_movreld_b32 v2, v2",
+            exec,
+            Box::new(move |l| off(l, held(l))),
+        ),
+        (
             "v_swap_b32 v3, v2",
             exec,
             Box::new(move |l| off(l, held(l))),
@@ -289,7 +304,7 @@ fn groups_of_eight_and_permutations_move_what_they_say() {
     let pull_offset = all.pop().unwrap();
     let pull = all.pop().unwrap();
     for (got, (text, exec, want)) in all.iter().zip(&cases) {
-        let want: Vec<u32> = (0..32).map(|l| want(l)).collect();
+        let want: Vec<u32> = (0..32).map(want).collect();
         assert_eq!(*got, want, "{text} under {exec:#x}");
     }
     assert_eq!(pull, (0..32).map(|l| held(l ^ 5)).collect::<Vec<_>>());

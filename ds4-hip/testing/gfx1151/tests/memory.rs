@@ -1,4 +1,8 @@
 //! Memory and LDS: widths, addresses, atomics; scalar instructions; matrix products of every format.
+#![allow(
+    clippy::unwrap_used,
+    reason = "parts of tests in functions of their own"
+)]
 
 mod device;
 
@@ -272,9 +276,9 @@ fn atomics_update_one_word_lane_by_lane() {
             .to_owned(),
     ];
     let got = results(&texts, 64);
-    for k in 0..2 {
-        assert_eq!(got[k][0][1], 32);
-        assert_eq!(got[k][9][0], 9);
+    for got in &got[..2] {
+        assert_eq!(got[0][1], 32);
+        assert_eq!(got[9][0], 9);
     }
     assert_eq!(got[2][0][..2], [32, 32]);
 }

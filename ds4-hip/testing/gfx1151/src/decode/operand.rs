@@ -48,10 +48,10 @@ pub(crate) fn parse(text: &str) -> Result<Operand, String> {
     let (mut rest, mut neg, mut abs) = (text, false, false);
     if let Some(inner) = rest.strip_prefix("neg(").and_then(|t| t.strip_suffix(')')) {
         (rest, neg) = (inner, true);
-    } else if let Some(inner) = rest.strip_prefix('-') {
-        if !inner.starts_with(|c: char| c.is_ascii_digit()) {
-            (rest, neg) = (inner, true);
-        }
+    } else if let Some(inner) = rest.strip_prefix('-')
+        && !inner.starts_with(|c: char| c.is_ascii_digit())
+    {
+        (rest, neg) = (inner, true);
     }
     for (open, close) in [("|", '|'), ("abs(", ')')] {
         if let Some(inner) = rest.strip_prefix(open).and_then(|t| t.strip_suffix(close)) {

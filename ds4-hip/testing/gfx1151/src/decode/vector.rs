@@ -115,10 +115,8 @@ fn resolve(words: &Words<'_>, name: &str, all: Vec<Operand>) -> Result<Valu, Str
     if next().is_ok() {
         return Err("too many operands".to_owned());
     }
-    drop(next);
     let high = name == "fma_mixhi_f16"
         || matches!(row.dst, Ty::B16 | Ty::F16) && op_sel >> row.src.len() & 1 == 1;
-    // A third operand that the row does not have must not be read as a register.
     Ok(Valu {
         body: row.body,
         dst_ty: row.dst,
@@ -219,6 +217,8 @@ fn exchange_pattern(name: &str, words: &Words<'_>) -> Option<Pattern> {
         "readfirstlane_b32" => Pattern::ReadFirst,
         "writelane_b32" => Pattern::WriteLane,
         "swap_b32" => Pattern::Swap,
+        "movrels_b32" => Pattern::FromIndexed,
+        "movreld_b32" => Pattern::ToIndexed,
         "permlane16_b32" => Pattern::Row {
             fetch_inactive,
             zero,
@@ -235,7 +235,7 @@ fn exchange(words: &Words<'_>, pattern: Pattern) -> Result<Kind, String> {
     let all = operands(words)?;
     let (dst, sources) = all.split_first().ok_or("too few operands")?;
     let want = match pattern {
-        Pattern::ReadFirst | Pattern::Swap => 1,
+        Pattern::ReadFirst | Pattern::Swap | Pattern::FromIndexed | Pattern::ToIndexed => 1,
         Pattern::ReadLane | Pattern::WriteLane => 2,
         Pattern::Row { .. } | Pattern::OtherRow { .. } => 3,
     };
@@ -247,7 +247,7 @@ fn exchange(words: &Words<'_>, pattern: Pattern) -> Result<Kind, String> {
         *slot = operand.source(Ty::B32, false)?;
     }
     let scalar_result = matches!(pattern, Pattern::ReadLane | Pattern::ReadFirst);
-    let vector_source = !matches!(pattern, Pattern::WriteLane);
+    let vector_source = !matches!(pattern, Pattern::WriteLane | Pattern::ToIndexed);
     if vector_source && !matches!(src[0].at, At::V(_)) && !scalar_result {
         return Err("a scalar as the operand that lanes exchange".to_owned());
     }

@@ -1,8 +1,8 @@
 //! Exchange between lanes in vector registers, and between vector and scalar registers.
 
 use super::operand::{At, Src};
-use super::wave::{Wave, each};
-use crate::fault::Done;
+use super::wave::{M0, Wave, each};
+use crate::fault::{Done, Trouble};
 
 /// What is exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub(crate) enum Pattern {
     OtherRow { fetch_inactive: bool, zero: bool },
     /// Two registers trade their values.
     Swap,
+    /// The vector register that lies M0 registers after the source.
+    FromIndexed,
+    /// To the vector register that lies M0 registers after the destination.
+    ToIndexed,
 }
 
 /// A resolved exchange.
@@ -56,6 +60,17 @@ pub(crate) fn run(w: &mut Wave, i: &Exchange) -> Done {
             w.write_v(i.dst, exec, &b);
             w.write_v(other, exec, &a);
         }
+        Pattern::FromIndexed => {
+            let At::V(first) = i.src[0].at else {
+                return Ok(());
+            };
+            let value = *w.v(indexed(w, first)?, exec)?;
+            w.write_v(i.dst, exec, &value);
+        }
+        Pattern::ToIndexed => {
+            let value = *w.plain(&i.src[0], exec, &mut [0; 32])?;
+            w.write_v(indexed(w, i.dst)?, exec, &value);
+        }
         Pattern::Row {
             fetch_inactive,
             zero,
@@ -66,6 +81,17 @@ pub(crate) fn run(w: &mut Wave, i: &Exchange) -> Done {
         } => permute(w, i, 16, fetch_inactive, zero)?,
     }
     Ok(())
+}
+
+/// The register M0 after `first`.
+fn indexed(w: &Wave, first: u8) -> Done<u8> {
+    let index = u64::from(first) + u64::from(w.s(M0)?);
+    u8::try_from(index).map_err(|_| {
+        Trouble::NotModelled {
+            what: "a register index beyond the last register",
+        }
+        .into()
+    })
 }
 
 /// `v_permlane16` and, with `flip` 16, `v_permlanex16`: operands 1 and 2 hold 16 lane numbers of 4 bits.

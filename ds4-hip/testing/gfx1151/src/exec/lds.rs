@@ -72,12 +72,12 @@ impl Block {
         access: Access,
     ) -> Result<[u8; N], Trouble> {
         let at = self.check(wave, offset, N as u32, access)?;
-        if let Some(written) = &self.written {
-            if let Some(k) = written[at..at + N].iter().position(|&w| w == 0) {
-                return Err(Trouble::UndefinedLds {
-                    offset: (at + k) as u32,
-                });
-            }
+        if let Some(written) = &self.written
+            && let Some(k) = written[at..at + N].iter().position(|&w| w == 0)
+        {
+            return Err(Trouble::UndefinedLds {
+                offset: (at + k) as u32,
+            });
         }
         let mut out = [0; N];
         out.copy_from_slice(&self.data[at..at + N]);
@@ -308,7 +308,7 @@ fn one_atomic(
     compare: u64,
 ) -> Result<u64, Trouble> {
     let need = u64::from(atomic.bytes);
-    if place % need != 0 {
+    if !place.is_multiple_of(need) {
         return Err(Trouble::Misaligned {
             address: place,
             need,

@@ -40,9 +40,12 @@ pub(crate) fn run(w: &mut Wave, i: &Salu) -> Done {
     Ok(())
 }
 
+/// A new EXEC from a source and the old one.
+pub(crate) type Masking = fn(u32, u32) -> u32;
+
 /// `s_OP_saveexec` and `s_OP_wrexec`: EXEC becomes `op(source, EXEC)`.
 pub(crate) struct SaveExec {
-    pub(crate) op: fn(u32, u32) -> u32,
+    pub(crate) op: Masking,
     /// The destination gets the new EXEC instead of the old.
     pub(crate) new: bool,
     pub(crate) dst: u8,
@@ -51,12 +54,12 @@ pub(crate) struct SaveExec {
 
 impl SaveExec {
     /// By the name without `s_` and without the suffix; whether the destination gets the new EXEC.
-    pub(crate) fn find(name: &str) -> Option<(fn(u32, u32) -> u32, bool)> {
+    pub(crate) fn find(name: &str) -> Option<(Masking, bool)> {
         let (name, new) = match name.strip_suffix("_saveexec_b32") {
             Some(name) => (name, false),
             None => (name.strip_suffix("_wrexec_b32")?, true),
         };
-        let op: fn(u32, u32) -> u32 = match name {
+        let op: Masking = match name {
             "and" => |s, e| s & e,
             "or" => |s, e| s | e,
             "xor" => |s, e| s ^ e,

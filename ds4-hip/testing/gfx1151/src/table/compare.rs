@@ -1,4 +1,9 @@
 //! Comparisons: a bit a lane. `v_cmpx` has the same formulas and writes EXEC.
+#![expect(
+    clippy::double_comparisons,
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "the names of the instructions say which comparison is negated, which matters for NaN"
+)]
 
 use super::{Body, Row, row};
 use crate::float16::to_f32;

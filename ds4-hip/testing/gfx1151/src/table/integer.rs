@@ -148,13 +148,13 @@ pub(super) const ROWS: &[Row] = &[
         "mul_hi_u32",
         B32,
         [B32, B32],
-        words!(|a, b| (u64::from(a) * u64::from(b) >> 32) as u32)
+        words!(|a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)
     ),
     row!(
         "mul_hi_i32",
         B32,
         [B32, B32],
-        words!(|a, b| (i64::from(a as i32) * i64::from(b as i32) >> 32) as u32)
+        words!(|a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32)
     ),
     row!(
         "mul_i32_i24",
@@ -166,7 +166,7 @@ pub(super) const ROWS: &[Row] = &[
         "mul_hi_i32_i24",
         B32,
         [B32, B32],
-        words!(|a, b| (s24(a) * s24(b) >> 32) as u32)
+        words!(|a, b| ((s24(a) * s24(b)) >> 32) as u32)
     ),
     row!(
         "mul_u32_u24",
@@ -178,7 +178,7 @@ pub(super) const ROWS: &[Row] = &[
         "mul_hi_u32_u24",
         B32,
         [B32, B32],
-        words!(|a, b| (u64::from(u24(a)) * u64::from(u24(b)) >> 32) as u32)
+        words!(|a, b| ((u64::from(u24(a)) * u64::from(u24(b))) >> 32) as u32)
     ),
     row!(
         "mad_i32_i24",

@@ -2,6 +2,10 @@
 //!
 //! Operands come in 64 bits, narrow ones extended with zeros; a narrow result is cut. The formula also gets the old condition code
 //! and gives the new one, which is kept only where the row says so.
+#![expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "as in the vector comparisons: negation matters for NaN"
+)]
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -203,8 +207,8 @@ rows! {
     "max_i32" 32 [32, 32] scc |a, b, _c, _s| choose(a, b, int(a) >= int(b));
     "max_u32" 32 [32, 32] scc |a, b, _c, _s| choose(a, b, a >= b);
     "mul_i32" 32 [32, 32] keep |a, b, _c, _s| (a.wrapping_mul(b), false);
-    "mul_hi_u32" 32 [32, 32] keep |a, b, _c, _s| (a * b >> 32, false);
-    "mul_hi_i32" 32 [32, 32] keep |a, b, _c, _s| ((i64::from(int(a)) * i64::from(int(b)) >> 32) as u64, false);
+    "mul_hi_u32" 32 [32, 32] keep |a, b, _c, _s| ((a * b) >> 32, false);
+    "mul_hi_i32" 32 [32, 32] keep |a, b, _c, _s| (((i64::from(int(a)) * i64::from(int(b))) >> 32) as u64, false);
     "pack_ll_b32_b16" 32 [32, 32] keep |a, b, _c, _s| (a & 0xffff | (b & 0xffff) << 16, false);
     "pack_lh_b32_b16" 32 [32, 32] keep |a, b, _c, _s| (a & 0xffff | b & 0xffff_0000, false);
     "pack_hh_b32_b16" 32 [32, 32] keep |a, b, _c, _s| (a >> 16 | b & 0xffff_0000, false);

@@ -1,5 +1,10 @@
 //! What the tests of this folder stand on: code objects made by LLVM 19, launches with buffers.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::print_stderr, reason = "a test that cannot run here says so")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "these are parts of tests, in functions of their own"
+)]
 
 use std::path::Path;
 use std::process::Command;
