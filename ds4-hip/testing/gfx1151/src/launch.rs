@@ -141,9 +141,7 @@ impl Kernel {
             let value: u64 = match arg.kind.trim_end_matches(['x', 'y', 'z']) {
                 "hidden_block_count_" => grid[axis].into(),
                 "hidden_group_size_" => block[axis].into(),
-                "hidden_dynamic_lds_si" | "hidden_dynamic_lds_size" => {
-                    options.dynamic_lds_bytes.into()
-                }
+                "hidden_dynamic_lds_size" => options.dynamic_lds_bytes.into(),
                 "hidden_grid_dims" => match (block[1] * grid[1], block[2] * grid[2]) {
                     (1, 1) => 1,
                     (_, 1) => 2,

@@ -1,4 +1,4 @@
-//! Compiled kernels against references in Rust, bit for bit, at small and odd shapes; planted faults are caught.
+//! Compiled kernels against references in Rust, bit for bit, at small and odd shapes.
 #![allow(
     clippy::unwrap_used,
     reason = "parts of tests in functions of their own"
@@ -6,89 +6,12 @@
 
 mod device;
 
-use device::{assemble, bytes, compile, have_llvm, load, one, source, words};
-use ds4_hip_gfx1151::{Arena, Fault, Module, Options, Order, Stats, Trouble};
-
-/// Reproducible words.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 32) as u32
-    }
-
-    fn float(&mut self) -> f32 {
-        (self.word() >> 8) as f32 / 8_388_608.0 - 1.0
-    }
-}
-
-fn module(defines: &[&str]) -> Module {
-    load(&compile(&source("kernels.hip"), defines))
-}
-
-/// Launch `name` with input buffers, an output of `out` words and scalars; the output.
-#[allow(clippy::too_many_arguments, reason = "a launch has that many parts")]
-fn launch(
-    module: &Module,
-    name: &str,
-    grid: u32,
-    block: u32,
-    inputs: &[&[u32]],
-    out: usize,
-    scalars: &[u32],
-    options: &Options,
-) -> Result<(Vec<u32>, Stats), Box<Fault>> {
-    let memory = Arena::new();
-    let mut args = Vec::new();
-    for input in inputs {
-        args.extend(memory.alloc_read_only(&bytes(input)).to_le_bytes());
-    }
-    let result = memory.alloc(&vec![0; 4 * out]);
-    args.extend(result.to_le_bytes());
-    args.extend(scalars.iter().flat_map(|s| s.to_le_bytes()));
-    let kernel = module.kernel(name).unwrap();
-    let stats = kernel.launch([grid, 1, 1], [block, 1, 1], &args, &memory, options)?;
-    Ok((words(&memory.read(result).unwrap()), stats))
-}
-
-/// The butterfly of the kernels: the same tree, so the same bits.
-fn wave_sum(mut lanes: [f32; 32]) -> f32 {
-    for m in [16, 8, 4, 2, 1] {
-        let old = lanes;
-        for l in 0..32 {
-            lanes[l] = old[l] + old[l ^ m];
-        }
-    }
-    lanes[0]
-}
-
-fn block_sum_reference(x: &[f32], n: usize) -> Vec<u32> {
-    x.chunks_exact(n)
-        .map(|x| {
-            let mut lanes = [0_f32; 128];
-            for (i, v) in x.iter().enumerate() {
-                lanes[i % 128] += v;
-            }
-            let part: Vec<f32> = lanes
-                .chunks_exact(32)
-                .map(|w| wave_sum(std::array::from_fn(|l| w[l])))
-                .collect();
-            (part[0] + part[1] + part[2] + part[3]).to_bits()
-        })
-        .collect()
-}
-
-fn floats(random: &mut Random, n: usize) -> Vec<u32> {
-    (0..n).map(|_| random.float().to_bits()).collect()
-}
-
-fn as_f32(x: &[u32]) -> Vec<f32> {
-    x.iter().map(|&b| f32::from_bits(b)).collect()
-}
+use device::have_llvm;
+use device::reference::{
+    Random, as_f32, block_sum_reference, codebook_reference, floats, launch, module, signed_bytes,
+    tile_inputs, tile_reference, wave_sum,
+};
+use ds4_hip_gfx1151::{Options, Order};
 
 #[test]
 fn sums_over_blocks_are_equal_in_any_order_of_waves() {
@@ -169,14 +92,6 @@ fn integer_matvec_is_equal() {
     }
 }
 
-fn codebook_reference(codes: &[u32]) -> Vec<u32> {
-    const TABLE: [u8; 8] = [0x81, 0xc0, 0xe0, 0xfb, 0x10, 0x30, 0x50, 0x7f];
-    codes
-        .iter()
-        .map(|c| u32::from_le_bytes(c.to_le_bytes().map(|b| TABLE[usize::from(b & 7)])))
-        .collect()
-}
-
 #[test]
 fn codebooks_and_exchanges_are_equal() {
     if !have_llvm() {
@@ -214,28 +129,6 @@ fn codebooks_and_exchanges_are_equal() {
         .map(|k| x.iter().filter(|&&v| v & 15 == k).count() as u32)
         .collect();
     assert_eq!(got, want);
-}
-
-fn tile_reference(a: &[i8], b: &[i8]) -> Vec<u32> {
-    (0..256)
-        .map(|i| {
-            let (row, column) = (&a[i / 16 * 16..][..16], &b[i % 16 * 16..][..16]);
-            row.iter()
-                .zip(column)
-                .map(|(x, y)| i32::from(*x) * i32::from(*y))
-                .sum::<i32>() as u32
-        })
-        .collect()
-}
-
-fn tile_inputs() -> (Vec<u32>, Vec<u32>) {
-    let mut random = Random(5);
-    let mut side = || (0..64).map(|_| random.word()).collect();
-    (side(), side())
-}
-
-fn signed_bytes(words: &[u32]) -> Vec<i8> {
-    bytes(words).into_iter().map(|b| b as i8).collect()
 }
 
 #[test]
@@ -416,138 +309,101 @@ fn doubles_and_constants_are_equal() {
     }
 }
 
-/// The assembly of the kernels with `from` replaced by `to` everywhere in `kernel`.
-fn planted(kernel: &str, from: &str, to: &str) -> Module {
-    let text = String::from_utf8(compile(&source("kernels.hip"), &["-S"])).unwrap();
-    let start = text.find(&format!("\n{kernel}:")).unwrap();
-    let end = start + text[start..].find("s_endpgm").unwrap();
-    assert!(text[start..end].contains(from), "{kernel} has no `{from}`");
-    let body = text[start..end].replace(from, to);
-    load(&assemble(&[&text[..start], &body, &text[end..]].concat()))
-}
-
-fn sum_of(module: &Module, options: &Options) -> Result<Vec<u32>, Box<Fault>> {
-    let x = floats(&mut Random(1), 3 * 200);
-    launch(module, "block_sum", 3, 128, &[&x], 3, &[200], options).map(|(out, _)| out)
-}
-
 #[test]
-fn planted_lane_patterns_change_the_result() {
+fn integer_sequences_of_the_compiler_are_equal() {
     if !have_llvm() {
         return;
     }
-    let x = floats(&mut Random(1), 3 * 200);
-    let want = block_sum_reference(&as_f32(&x), 200);
-    let options = Options::default();
-    let clean = planted("block_sum", "row_xmask:8", "row_xmask:8");
-    assert_eq!(sum_of(&clean, &options).unwrap(), want);
-    for (from, to) in [
-        ("row_xmask:8", "row_xmask:4"),
-        ("row_xmask:1 ", "row_shr:1 "),
-        ("0x76543210", "0x76543211"),
-        ("0xfedcba98", "0xfedcba89"),
-        ("permlanex16", "permlane16"),
-    ] {
-        assert_ne!(
-            sum_of(&planted("block_sum", from, to), &options).unwrap(),
-            want,
-            "{from} -> {to}"
-        );
+    let edges = [
+        0,
+        1,
+        2,
+        3,
+        5,
+        31,
+        0x7f,
+        0x80,
+        0xffff,
+        0x7fff_ffff,
+        0x8000_0000,
+        0x8000_0001,
+        0xffff_fffe,
+        0xffff_ffff,
+    ];
+    let mut random = Random(17);
+    let mut pairs: Vec<[u32; 2]> = edges.iter().flat_map(|&a| edges.map(|b| [a, b])).collect();
+    pairs.extend((0..300).map(|_| [random.word(), random.word() >> (random.word() & 31)]));
+    // The one quotient that does not exist.
+    pairs.retain(|&[a, b]| !(a == 0x8000_0000 && b | 1 == u32::MAX));
+    let n = pairs.len();
+    let input: Vec<u32> = pairs.iter().flatten().copied().collect();
+    let (got, _) = launch(
+        &module(&[]),
+        "integers",
+        n.div_ceil(32) as u32,
+        32,
+        &[&input],
+        8 * n,
+        &[n as u32],
+        &Options::default(),
+    )
+    .unwrap_or_else(|f| panic!("{f}"));
+    for (got, &[a, b]) in got.chunks_exact(8).zip(&pairs) {
+        let b = b | 1;
+        let fold = |x: u64| x as u32 ^ (x >> 32) as u32;
+        let p = (u64::from(a) << 32 | u64::from(b)) / u64::from(b >> 3 | 5);
+        let q = (u64::from(b) << 32 | u64::from(a)) as i64 % i64::from((a | 3) as i32);
+        let counts = a.count_ones() + 100 * b.leading_zeros() + 10000 * (a | 64).trailing_zeros();
+        let product = (a as i8 as u32).wrapping_mul(u32::from(b as u16));
+        let want = [
+            a / b,
+            a % b,
+            (a as i32 / b as i32) as u32,
+            fold(p),
+            fold(q as u64),
+            counts.wrapping_add(b.swap_bytes()),
+            a.rotate_right(b & 31)
+                .wrapping_add((a as i32 >> 7) as u32)
+                .wrapping_add(product),
+            a.reverse_bits() ^ a.min(b) ^ (a as i32).max(b as i32) as u32,
+        ];
+        assert_eq!(got, want, "{a:#x} {b:#x}");
     }
 }
 
 #[test]
-fn a_missing_barrier_is_a_race() {
+fn registers_chosen_at_run_time_are_equal() {
     if !have_llvm() {
         return;
     }
-    let module = planted("block_sum", "s_barrier", "s_nop 0");
-    for order in [Order::Forward, Order::Reverse] {
-        let mut options = Options::default();
-        options.order = order;
-        let fault = sum_of(&module, &options).unwrap_err();
-        let seen = matches!(
-            fault.trouble,
-            Trouble::LdsRace { .. } | Trouble::UndefinedLds { .. }
-        );
-        assert!(seen, "{fault}");
-    }
-    // In the order 3, 2, 1, 0 everything has been written when wave 0 reads: only the record of accesses shows the fault.
-    let mut options = Options::default();
-    options.order = Order::Reverse;
-    assert!(matches!(
-        sum_of(&module, &options).unwrap_err().trouble,
-        Trouble::LdsRace { .. }
-    ));
-    options.check_races = false;
-    assert!(sum_of(&module, &options).is_ok());
-}
-
-#[test]
-fn planted_selectors_and_fragments_change_the_result() {
-    if !have_llvm() {
-        return;
-    }
-    let codes: Vec<u32> = (0..32).map(|k| k * 0x0103_0507).collect();
-    let run = |m: &Module| {
-        launch(
-            m,
-            "codebook",
+    let module = module(&[]);
+    let mut random = Random(19);
+    let x: Vec<u32> = (0..256).map(|_| random.word()).collect();
+    for n in [0_u32, 1, 13, 42, 63] {
+        let (got, _) = launch(
+            &module,
+            "indexed",
             1,
             32,
-            &[&codes],
+            &[&x],
             32,
-            &[32],
+            &[n],
             &Options::default(),
         )
-        .unwrap()
-        .0
-    };
-    assert_eq!(
-        run(&planted("codebook", "0x7070707", "0x7070707")),
-        codebook_reference(&codes)
-    );
-    assert_ne!(
-        run(&planted("codebook", "0x7070707", "0x7070703")),
-        codebook_reference(&codes)
-    );
-    let (a, b) = tile_inputs();
-    let want = tile_reference(&signed_bytes(&a), &signed_bytes(&b));
-    let wrong_row = module(&["-DPLANT_ROW"]);
-    let (got, _) = launch(
-        &wrong_row,
-        "tile_i8",
-        1,
-        32,
-        &[&a, &b],
-        256,
-        &[],
-        &Options::default(),
-    )
-    .unwrap();
-    assert_ne!(got, want);
-}
-
-/// The order of halves matters in pairs: each must read before the other writes.
-#[test]
-fn pairs_read_before_they_write() {
-    if !have_llvm() {
-        return;
+        .unwrap_or_else(|f| panic!("{f}"));
+        for (l, got) in (0_u32..).zip(got) {
+            let mut v: [u32; 8] = std::array::from_fn(|i| x[l as usize * 8 + i]);
+            let mut sum = v[n as usize & 7];
+            v[n as usize >> 3 & 7] = 1000 + l;
+            for i in 0..n {
+                sum = match x[i as usize].wrapping_add(l) & 3 {
+                    0 => sum.wrapping_add(i),
+                    1 => sum ^ v[i as usize & 7],
+                    2 => sum.wrapping_mul(3),
+                    _ => sum.wrapping_sub(7),
+                };
+            }
+            assert_eq!(got, sum, "n = {n}, lane {l}");
+        }
     }
-    let module = one(
-        "s_load_b128 s[4:7], s[0:1], 0x0\nv_lshlrev_b32 v9, 3, v0\nv_mov_b32 v2, 5\nv_mov_b32 v3, 7\n\
-         v_dual_mov_b32 v2, v3 :: v_dual_mov_b32 v3, v2\nglobal_store_b64 v9, v[2:3], s[6:7]",
-        0,
-    );
-    let (got, stats) = device::run(
-        module.kernel("k").unwrap(),
-        1,
-        32,
-        &[0],
-        64,
-        &Options::default(),
-    )
-    .unwrap();
-    assert_eq!(got[..2], [7, 5]);
-    assert_eq!(stats.total(), 7);
 }

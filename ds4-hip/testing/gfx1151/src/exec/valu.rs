@@ -26,14 +26,14 @@ pub(crate) struct Valu {
     pub(crate) neg_hi: u8,
     /// A 16-bit result goes to the upper half.
     pub(crate) high: bool,
-    /// Result is multiplied by 1, 2, 4 or 1/2.
+    /// Outcome is multiplied by 1, 2, 4 or 1/2.
     pub(crate) scale: f32,
     pub(crate) clamp: bool,
     pub(crate) dpp: Option<Dpp>,
 }
 
 /// The words of a result, before they are written.
-pub(crate) struct Result {
+pub(crate) struct Outcome {
     /// The lanes to write.
     lanes: u32,
     low: Lanes,
@@ -43,7 +43,7 @@ pub(crate) struct Result {
     partial: u32,
 }
 
-impl Result {
+impl Outcome {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Result {
 /// Compute and write.
 #[inline]
 pub(crate) fn run(w: &mut Wave, i: &Valu) -> Done {
-    let mut result = Result::new();
+    let mut result = Outcome::new();
     compute(w, i, &mut result)?;
     write(w, i, &result);
     Ok(())
@@ -67,7 +67,7 @@ pub(crate) fn run(w: &mut Wave, i: &Valu) -> Done {
 
 /// Compute both, then write both.
 pub(crate) fn run_dual(w: &mut Wave, pair: &[Valu; 2]) -> Done {
-    let (mut x, mut y) = (Result::new(), Result::new());
+    let (mut x, mut y) = (Outcome::new(), Outcome::new());
     compute(w, &pair[0], &mut x)?;
     compute(w, &pair[1], &mut y)?;
     write(w, &pair[0], &x);
@@ -75,7 +75,7 @@ pub(crate) fn run_dual(w: &mut Wave, pair: &[Valu; 2]) -> Done {
     Ok(())
 }
 
-fn write(w: &mut Wave, i: &Valu, r: &Result) {
+fn write(w: &mut Wave, i: &Valu, r: &Outcome) {
     match i.dst {
         Dst::V(register) => {
             w.write_v(register, r.lanes, &r.low);
@@ -203,7 +203,7 @@ fn flush(x: u32) -> u32 {
 
 /// Compute `i` on the state of `w`, which does not change.
 #[inline]
-pub(crate) fn compute(w: &Wave, i: &Valu, r: &mut Result) -> Done {
+pub(crate) fn compute(w: &Wave, i: &Valu, r: &mut Outcome) -> Done {
     let mut moved = [0; 32];
     let mut fetch = Fetch {
         w,
@@ -258,7 +258,7 @@ fn halves(fetch: &Fetch<'_>, out: &mut Lanes) -> Done {
     Ok(())
 }
 
-fn one_by_one(fetch: &Fetch<'_>, r: &mut Result) -> Done {
+fn one_by_one(fetch: &Fetch<'_>, r: &mut Outcome) -> Done {
     let partial = match (fetch.i.body, fetch.i.src[2].at) {
         (Body::Mad(_), At::V(register)) => {
             fetch.lanes & !fetch.w.written_lanes(register.wrapping_add(1))
@@ -328,9 +328,9 @@ fn one_by_one(fetch: &Fetch<'_>, r: &mut Result) -> Done {
     Ok(())
 }
 
-/// Result modifiers, and the half that a 16-bit result leaves alone.
+/// Outcome modifiers, and the half that a 16-bit result leaves alone.
 #[inline]
-fn finish(w: &Wave, i: &Valu, r: &mut Result) {
+fn finish(w: &Wave, i: &Valu, r: &mut Outcome) {
     match i.dst_ty {
         Ty::F32 => {
             if i.clamp || i.scale != 1.0 {

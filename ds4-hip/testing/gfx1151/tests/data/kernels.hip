@@ -116,3 +116,37 @@ KERNEL wide(const double* x, double* out, u32 n) {
   out[2 * i] = x[2 * i] / x[2 * i + 1];
   out[2 * i + 1] = (double)(k % 1000003u);
 }
+
+// What the compiler makes long sequences of: divisions, 64-bit arithmetic, bit counts, bytes. block 32
+typedef unsigned long long u64;
+KERNEL integers(const u32* x, u32* out, u32 n) {
+  u32 i = block() * 32 + tid();
+  if (i >= n) return;
+  u32 a = x[2 * i], b = x[2 * i + 1] | 1;
+  u64 p = ((u64)a << 32 | b) / (u64)(b >> 3 | 5), q = (u64)((long long)((u64)b << 32 | a) % (long long)(int)(a | 3));
+  out[8 * i] = a / b;
+  out[8 * i + 1] = a % b;
+  out[8 * i + 2] = (u32)((int)a / (int)b);
+  out[8 * i + 3] = (u32)p ^ (u32)(p >> 32);
+  out[8 * i + 4] = (u32)q ^ (u32)(q >> 32);
+  out[8 * i + 5] = __builtin_popcount(a) + 100 * __builtin_clz(b) + 10000 * __builtin_ctz(a | 64) + __builtin_bswap32(b);
+  out[8 * i + 6] = (a >> (b & 31) | a << ((32 - b) & 31)) + ((int)a >> 7) + (u32)(signed char)a * (u32)(u16)b;
+  out[8 * i + 7] = __builtin_bitreverse32(a) ^ (a < b ? a : b) ^ (u32)((int)a > (int)b ? (int)a : (int)b);
+}
+
+// A register chosen at run time, a switch in a loop. block 32
+typedef u32 v8u __attribute__((ext_vector_type(8)));
+KERNEL indexed(const u32* x, u32* out, u32 n) {
+  u32 l = tid();
+  v8u v;
+  for (u32 i = 0; i < 8; i++) v[i] = x[l * 8 + i];
+  u32 sum = v[n & 7];
+  v[(n >> 3) & 7] = 1000 + l;
+  for (u32 i = 0; i < n; i++) switch ((x[i] + l) & 3) {
+    case 0: sum += i; break;
+    case 1: sum ^= v[i & 7]; break;
+    case 2: sum *= 3; break;
+    default: sum -= 7;
+  }
+  out[l] = sum;
+}

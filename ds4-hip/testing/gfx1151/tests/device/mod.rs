@@ -6,6 +6,9 @@
     reason = "these are parts of tests, in functions of their own"
 )]
 
+pub(crate) mod reference;
+
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -16,7 +19,11 @@ pub(crate) fn have_llvm() -> bool {
     let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let all = ["clang-19", "ld.lld-19", "llvm-objdump-19"].map(there);
     if all != [true; 3] {
-        eprintln!("SKIPPED: this test needs clang-19, lld-19 and llvm-19");
+        // Straight to the stream: what the macros print is held back for tests that pass.
+        let _ = writeln!(
+            std::io::stderr(),
+            "SKIPPED: this test needs clang-19, lld-19 and llvm-19"
+        );
         return false;
     }
     true
