@@ -9,6 +9,7 @@ use crate::elf::{self, Elf};
 use crate::exec::{Inst, Kind};
 use crate::memory::{Block, Part};
 use crate::note::{self, Argument, KernelNote};
+use crate::options::Class;
 use crate::{Error, Tools};
 
 /// The instructions of a module, in the order of their addresses.
@@ -17,6 +18,8 @@ pub(crate) struct Code {
     addresses: Vec<u64>,
     texts: Vec<Box<str>>,
     index: HashMap<u64, usize>,
+    /// Index of the first instruction of each function, ascending.
+    functions: Vec<usize>,
 }
 
 impl Code {
@@ -99,6 +102,23 @@ impl Kernel {
     /// Scalar registers a wave, as the compiler counted.
     pub fn sgprs(&self) -> u32 {
         self.note.sgprs
+    }
+
+    /// Its instructions in the order of their addresses: address within the code object, text, class. The padding behind the last
+    /// `s_endpgm` is left out.
+    pub fn instructions(&self) -> impl Iterator<Item = (u64, &str, Class)> {
+        let code = &*self.code;
+        let next = code.functions.partition_point(|&f| f <= self.entry);
+        let end = code
+            .functions
+            .get(next)
+            .copied()
+            .unwrap_or(code.insts.len());
+        let last = (self.entry..end)
+            .rev()
+            .find(|&k| matches!(code.insts[k].kind, Kind::End))
+            .map_or(end, |k| k + 1);
+        (self.entry..last).map(|k| (code.address(k), code.text(k), code.insts[k].class))
     }
 
     /// The most work-items a block may have.
@@ -261,7 +281,9 @@ fn decode_all(listing: &str) -> Result<Code, Error> {
         addresses: Vec::new(),
         texts: Vec::new(),
         index: HashMap::new(),
+        functions: Vec::new(),
     };
+    let mut function = "";
     for line in text::lines(listing) {
         let inst = decode::decode(&line).map_err(|why| Error::UnknownInstruction {
             function: line.function.to_owned(),
@@ -269,6 +291,10 @@ fn decode_all(listing: &str) -> Result<Code, Error> {
             text: line.text.to_owned(),
             why,
         })?;
+        if line.function != function {
+            function = line.function;
+            code.functions.push(code.insts.len());
+        }
         code.index.insert(line.address, code.insts.len());
         code.addresses.push(line.address);
         code.texts.push(line.text.into());

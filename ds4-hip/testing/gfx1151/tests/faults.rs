@@ -7,7 +7,7 @@
 mod device;
 
 use device::{Asm, asm, assemble, bytes, have_llvm, load, one, run};
-use ds4_hip_gfx1151::{Access, Arena, Error, Fault, Module, Options, Tools, Trouble};
+use ds4_hip_gfx1151::{Access, Arena, Class, Error, Fault, Module, Options, Tools, Trouble};
 
 const START: &str = "s_load_b128 s[4:7], s[0:1], 0x0\nv_lshlrev_b32 v9, 2, v0\nv_mov_b32 v1, 1\n";
 
@@ -240,6 +240,14 @@ fn what_is_no_code_object_is_refused() {
         (2, 16, 1024, 0)
     );
     assert!(loaded.kernel("other").is_none());
+    let texts: Vec<_> = k
+        .instructions()
+        .map(|(_, text, class)| (text, class))
+        .collect();
+    assert_eq!(
+        texts,
+        [("s_nop 0", Class::Wait), ("s_endpgm", Class::Branch)]
+    );
     // Every truncation and every changed byte of the headers is an error or loads; it never panics.
     for end in (0..good.len()).step_by(61) {
         assert!(
@@ -305,4 +313,15 @@ fn what_is_no_code_object_is_refused() {
         Module::load(&assemble(&wide), &tools),
         Err(Error::Wave64 { .. })
     ));
+}
+
+/// Each line of the list assembles; what the disassembler makes of it must decode.
+#[test]
+fn every_instruction_of_the_list_is_known() {
+    if !have_llvm() {
+        return;
+    }
+    let body = device::source("instructions.s");
+    assert!(body.lines().count() > 900);
+    one(&body, 0);
 }
