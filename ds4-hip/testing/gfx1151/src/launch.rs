@@ -40,6 +40,9 @@ impl Kernel {
             })
         };
         let items = self.check(grid, block, kernarg, options).map_err(before)?;
+        if items == 0 {
+            return Ok(Stats::default());
+        }
         let args = Block::new(&self.arguments(grid, block, kernarg, options));
         let packet = Block::new(&self.packet(grid, block, args.address(), options));
         let lds_bytes = self.lds_bytes() + options.dynamic_lds_bytes;
@@ -230,6 +233,7 @@ impl Run<'_> {
             lanes,
             self.kernel.entry,
             descriptor.mode.denormals,
+            self.kernel.note.vgprs,
         );
         for &(register, holds) in &descriptor.sgprs {
             match holds {

@@ -6,6 +6,8 @@
 
 mod device;
 
+use std::sync::OnceLock;
+
 use device::reference::{
     Random, as_f32, block_sum_reference, codebook_reference, floats, launch, module, signed_bytes,
     tile_inputs, tile_reference,
@@ -15,7 +17,9 @@ use ds4_hip_gfx1151::{Fault, Module, Options, Order, Trouble};
 
 /// The assembly of the kernels with `from` replaced by `to` everywhere in `kernel`.
 fn planted(kernel: &str, from: &str, to: &str) -> Module {
-    let text = String::from_utf8(compile(&source("kernels.hip"), &["-S"])).unwrap();
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let text =
+        TEXT.get_or_init(|| String::from_utf8(compile(&source("kernels.hip"), &["-S"])).unwrap());
     let start = text.find(&format!("\n{kernel}:")).unwrap();
     let end = start + text[start..].find("s_endpgm").unwrap();
     assert!(text[start..end].contains(from), "{kernel} has no `{from}`");

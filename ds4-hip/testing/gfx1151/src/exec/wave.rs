@@ -62,14 +62,13 @@ impl Wave {
         }
     }
 
-    /// Make it the wave `index` of a new block, at instruction `pc`, with `lanes` switched on.
-    pub(crate) fn reset(&mut self, index: u32, lanes: u32, pc: usize, denormals: u8) {
-        // Without the check a forgotten value must still not be a plausible one.
+    /// Make it the wave `index` of a new block, at instruction `pc`, with `lanes` switched on; `vgprs` is what the kernel uses.
+    pub(crate) fn reset(&mut self, index: u32, lanes: u32, pc: usize, denormals: u8, vgprs: u32) {
+        // What was never written must not be a plausible value, nor one that depends on the block before.
         const POISON: u32 = 0xdead_beef;
-        if !self.check {
-            self.v.fill([POISON; 32]);
-            self.s = [POISON; 128];
-        }
+        let used = self.v.len().min(vgprs as usize);
+        self.v[..used].fill([POISON; 32]);
+        self.s = [POISON; 128];
         self.v_written.fill(0);
         self.s_written = 0;
         self.scc = false;
