@@ -254,7 +254,7 @@ fn what_is_no_code_object_is_refused() {
     let missing = Tools {
         objdump: "/nowhere/objdump".into(),
     };
-    // Truncations and changed bytes, of headers and tables alike, are an error or loads; it never panics.
+    // Truncations and changed bytes, of headers and tables alike, are errors, never panics.
     for end in (0..good.len()).step_by(61) {
         assert!(Module::load(&good[..end], &missing).is_err());
     }

@@ -6,6 +6,7 @@
     reason = "these are parts of tests, in functions of their own"
 )]
 
+pub(crate) mod float_cases;
 pub(crate) mod reference;
 
 use std::io::Write;
