@@ -59,11 +59,11 @@ fn each_fault_names_place_and_cause() {
         }
     ));
     assert!(matches!(
-        fault_of("v_mov_b32 v3, v50", 0, 32).trouble,
+        fault_of("v_not_b32 v3, v50", 0, 32).trouble,
         Trouble::UndefinedVgpr { register: 50 }
     ));
     assert!(matches!(
-        fault_of("s_mov_b32 s3, s50", 0, 32).trouble,
+        fault_of("s_not_b32 s3, s50", 0, 32).trouble,
         Trouble::UndefinedSgpr { register: 50 }
     ));
     assert!(matches!(
@@ -317,4 +317,55 @@ fn every_instruction_of_the_list_is_known() {
     let body = device::source("instructions.s");
     assert!(body.lines().count() > 900);
     one(&body, 0);
+}
+
+/// Copies and selections carry along that nothing was written; using it is the fault, in the lanes concerned and no others.
+#[test]
+fn copies_of_what_was_never_written_are_not_written() {
+    if !have_llvm() {
+        return;
+    }
+    let half = "s_movk_i32 s8, 0xff\ns_mov_b32 exec_lo, s8\nv_mov_b32 v2, 5\ns_mov_b32 exec_lo, -1\nv_mov_b32 v3, v2\n";
+    let fault = fault_of(&format!("{half}v_add_nc_u32 v4, v3, v3"), 0, 32);
+    assert!(matches!(
+        fault.trouble,
+        Trouble::UndefinedVgpr { register: 3 }
+    ));
+    assert_eq!(fault.lane, Some(8));
+    let chosen =
+        "v_cndmask_b32 v4, 7, v3, s8\ns_waitcnt lgkmcnt(0)\nglobal_store_b32 v9, v4, s[6:7]";
+    let module = one(&format!("{START}{half}{chosen}"), 0);
+    let (out, _) = run(
+        module.kernel("k").unwrap(),
+        1,
+        32,
+        &[0],
+        32,
+        &Options::default(),
+    )
+    .unwrap();
+    assert_eq!(
+        out,
+        (0..32)
+            .map(|l| if l < 8 { 5 } else { 7 })
+            .collect::<Vec<u32>>()
+    );
+    let fault = fault_of(
+        &format!("{half}v_cndmask_b32 v4, v3, 7, s8\nv_not_b32 v5, v4"),
+        0,
+        32,
+    );
+    assert!(matches!(
+        fault.trouble,
+        Trouble::UndefinedVgpr { register: 4 }
+    ));
+    let fault = fault_of(
+        "s_mov_b32 s20, 1\ns_mov_b64 s[22:23], s[20:21]\ns_not_b32 s24, s22\ns_not_b32 s24, s23",
+        0,
+        32,
+    );
+    assert!(matches!(
+        fault.trouble,
+        Trouble::UndefinedSgpr { register: 23 }
+    ));
 }

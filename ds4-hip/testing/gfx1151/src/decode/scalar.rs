@@ -3,7 +3,7 @@
 use super::operand::{Operand, immediate, parse};
 use super::text::{Line, Words};
 use crate::exec::operand::At;
-use crate::exec::salu::{Load, Salu, SaveExec};
+use crate::exec::salu::{Copy, Load, Salu, SaveExec};
 use crate::exec::step::{Branch, When};
 use crate::exec::{Kind, NULL};
 use crate::options::Class;
@@ -184,6 +184,14 @@ fn arithmetic(words: &Words<'_>, name: &str) -> Result<Kind, String> {
             new,
             dst: parse(only(words, 0)?)?.s(1)?,
             src: parse(only(words, 1)?)?.scalar(false)?,
+        }));
+    }
+    if let Some(wide) = ["mov_b32", "mov_b64"].iter().position(|n| *n == name) {
+        let wide = wide == 1;
+        return Ok(Kind::CopyScalar(Copy {
+            dst: parse(only(words, 0)?)?.s(if wide { 2 } else { 1 })?,
+            src: parse(only(words, 1)?)?.scalar(wide)?,
+            wide,
         }));
     }
     let row = scalar::find(name).ok_or("the instruction")?;

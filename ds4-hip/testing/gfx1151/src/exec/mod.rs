@@ -30,6 +30,7 @@ pub(crate) enum Kind {
     Lanes(Box<lanes::Exchange>),
     Matrix(Box<matrix::Matrix>),
     Salu(salu::Salu),
+    CopyScalar(salu::Copy),
     SaveExec(salu::SaveExec),
     LoadScalar(salu::Load),
     Branch(step::Branch),

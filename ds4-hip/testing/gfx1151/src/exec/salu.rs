@@ -40,6 +40,35 @@ pub(crate) fn run(w: &mut Wave, i: &Salu) -> Done {
     Ok(())
 }
 
+/// `s_mov_b32` and `s_mov_b64`: a copy of what was never written counts as never written, as for vector registers.
+pub(crate) struct Copy {
+    pub(crate) dst: u8,
+    pub(crate) src: At,
+    pub(crate) wide: bool,
+}
+
+impl Copy {
+    /// Execute it.
+    pub(crate) fn run(&self, w: &mut Wave) -> Done {
+        if let (At::S(from), true) = (self.src, self.src != At::S(NULL)) {
+            // Both are read before either is written: the pairs may overlap.
+            let low = w.kept_s(from);
+            let high = w.kept_s(from.wrapping_add(1));
+            w.put_s(self.dst, low);
+            if self.wide && self.dst != NULL {
+                w.put_s(self.dst + 1, high);
+            }
+        } else if self.wide {
+            let value = w.scalar64(self.src)?;
+            w.write_s64(self.dst, value);
+        } else {
+            let value = w.scalar(self.src)?;
+            w.write_s(self.dst, value);
+        }
+        Ok(())
+    }
+}
+
 /// A new EXEC from a source and the old one.
 pub(crate) type Masking = fn(u32, u32) -> u32;
 

@@ -44,6 +44,7 @@ pub(crate) fn step(w: &mut Wave, inst: &Inst, c: &mut Context<'_>) -> Done {
         Kind::Nothing => {}
         Kind::Lanes(i) => lanes::run(w, i)?,
         Kind::Matrix(i) => matrix::run(w, i)?,
+        Kind::CopyScalar(i) => i.run(w)?,
         Kind::SaveExec(i) => i.run(w)?,
         Kind::LoadScalar(i) => i.run(w, &mut c.memory)?,
         Kind::Memory(i) => i.run(w, &mut c.memory)?,

@@ -39,7 +39,8 @@ pub(crate) struct Outcome {
     low: Lanes,
     high: Lanes,
     flags: u32,
-    /// The lanes whose upper word stays unwritten.
+    /// The lanes whose result, or whose upper word, counts as never written.
+    undefined: u32,
     partial: u32,
 }
 
@@ -51,6 +52,7 @@ impl Outcome {
             low: [0; 32],
             high: [0; 32],
             flags: 0,
+            undefined: 0,
             partial: 0,
         }
     }
@@ -79,6 +81,7 @@ fn write(w: &mut Wave, i: &Valu, r: &Outcome) {
     match i.dst {
         Dst::V(register) => {
             w.write_v(register, r.lanes, &r.low);
+            w.forget(register, r.undefined);
             if i.dst_ty.wide() {
                 w.write_v(register.wrapping_add(1), r.lanes, &r.high);
                 w.forget(register.wrapping_add(1), r.partial);
@@ -119,6 +122,19 @@ impl<'a> Fetch<'a> {
         }
         self.modified(k, buffer)?;
         Ok(buffer)
+    }
+
+    /// Ask for operand `k` only in those of `lanes` in which it has been written; the others.
+    fn narrow(&mut self, k: usize, lanes: u32) -> u32 {
+        let missing = match self.i.src[k].at {
+            // What came from other lanes has been checked there.
+            At::V(register) if k > 0 || self.moved.is_none() => {
+                lanes & !self.w.written_lanes(register)
+            }
+            _ => 0,
+        };
+        self.lanes = lanes & !missing;
+        missing
     }
 
     fn modified(&self, k: usize, out: &mut Lanes) -> Done {
@@ -229,6 +245,20 @@ pub(crate) fn compute(w: &Wave, i: &Valu, r: &mut Outcome) -> Done {
             &mut r.low,
         ),
         Body::L1(f) => f(fetch.get(0, &mut x)?, &mut r.low),
+        Body::Copy => {
+            r.undefined = fetch.narrow(0, fetch.lanes);
+            r.low = *fetch.get(0, &mut x)?;
+        }
+        Body::Select => {
+            let (all, mask) = (fetch.lanes, w.scalar(i.src[2].at)?);
+            r.undefined = fetch.narrow(0, all & !mask);
+            let a = *fetch.get(0, &mut x)?;
+            r.undefined |= fetch.narrow(1, all & mask);
+            let b = fetch.get(1, &mut y)?;
+            for l in 0..32 {
+                r.low[l] = if mask >> l & 1 == 1 { b[l] } else { a[l] };
+            }
+        }
         Body::L2(_) | Body::L3(_) => {
             halves(&fetch, &mut r.low)?;
             fetch.upper = true;
@@ -323,7 +353,13 @@ fn one_by_one(fetch: &Fetch<'_>, r: &mut Outcome) -> Done {
                 put(l, value, false);
             });
         }
-        Body::L1(_) | Body::L2(_) | Body::L3(_) | Body::Compare(_) | Body::Flag(_) => {}
+        Body::Copy
+        | Body::Select
+        | Body::L1(_)
+        | Body::L2(_)
+        | Body::L3(_)
+        | Body::Compare(_)
+        | Body::Flag(_) => {}
     }
     Ok(())
 }

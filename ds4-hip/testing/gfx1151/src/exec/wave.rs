@@ -114,6 +114,20 @@ impl Wave {
         self.s_written |= 1 << (register & 127);
     }
 
+    /// A scalar register as it is, and whether it was written.
+    pub(crate) fn kept_s(&self, register: u8) -> (u32, bool) {
+        let at = register & 127;
+        (self.s[usize::from(at)], self.s_written >> at & 1 == 1)
+    }
+
+    /// Make a scalar register what [`kept_s`](Wave::kept_s) returned.
+    pub(crate) fn put_s(&mut self, register: u8, (value, written): (u32, bool)) {
+        self.write_s(register, value);
+        if !written && register < NULL {
+            self.s_written &= !(1 << register);
+        }
+    }
+
     /// Write a pair of scalar registers.
     #[inline]
     pub(crate) fn write_s64(&mut self, register: u8, value: u64) {

@@ -60,12 +60,7 @@ fn mad_signed(a: u64, b: u64, c: u64) -> (u64, bool) {
 
 /// The rows.
 pub(super) const ROWS: &[Row] = &[
-    row!(
-        "cndmask_b32",
-        B32,
-        [B32, B32, Mask],
-        words!(|a, b, m| if m != 0 { b } else { a })
-    ),
+    row!("cndmask_b32", B32, [B32, B32, Mask], Body::Select),
     row!(
         "cndmask_b16",
         B16,

@@ -62,7 +62,7 @@ fn below(mask: &Lanes, base: &Lanes, d: &mut Lanes) {
 
 /// The rows. Names of saturating forms end in `.clamp`.
 pub(super) const ROWS: &[Row] = &[
-    row!("mov_b32", B32, [B32], words!(|a| a)),
+    row!("mov_b32", B32, [B32], Body::Copy),
     row!("not_b32", B32, [B32], words!(|a| !a)),
     row!("bfrev_b32", B32, [B32], words!(|a| a.reverse_bits())),
     row!(

@@ -75,6 +75,11 @@ impl Ty {
 /// The formula of a row.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
+    /// `v_mov_b32`. Compilers copy registers that only some lanes, or some paths, have written: the copy of what was never written
+    /// counts as never written, and is a fault where it is used.
+    Copy,
+    /// `v_cndmask_b32`: operand 0 where the bit is clear, operand 1 where it is set; the other one is not looked at. As a copy.
+    Select,
     /// All lanes of one operand.
     L1(fn(&Lanes, &mut Lanes)),
     /// All lanes of two.

@@ -127,7 +127,6 @@ macro_rules! rows {
 }
 
 rows! {
-    "mov_b32" 32 [32] keep |a, _b, _c, _s| (a, false);
     "cmov_b32" 32 [32, 32] keep |a, b, _c, s| (if s { a } else { b }, false);
     "brev_b32" 32 [32] keep |a, _b, _c, _s| (u64::from((a as u32).reverse_bits()), false);
     "ctz_i32_b32" 32 [32] keep |a, _b, _c, _s| (first((a as u32).trailing_zeros(), 32), false);
@@ -156,7 +155,6 @@ rows! {
     "cselect_b32" 32 [32, 32] keep |a, b, _c, s| (if s { a } else { b }, false);
     "bitcmp0_b32" 0 [32, 32] scc |a, b, _c, _s| (0, a >> (b & 31) & 1 == 0);
     "bitcmp1_b32" 0 [32, 32] scc |a, b, _c, _s| (0, a >> (b & 31) & 1 == 1);
-    "mov_b64" 64 [64] keep |a, _b, _c, _s| (a, false);
     "cmov_b64" 64 [64, 64] keep |a, b, _c, s| (if s { a } else { b }, false);
     "brev_b64" 64 [64] keep |a, _b, _c, _s| (a.reverse_bits(), false);
     "ctz_i32_b64" 32 [64] keep |a, _b, _c, _s| (first(a.trailing_zeros(), 64), false);
