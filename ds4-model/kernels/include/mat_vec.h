@@ -66,7 +66,7 @@ GP_DEV void mat_vec(const gp_u8* w, const gp_u8* x, float* y, gp_u32 rows, gp_u3
     const gp_u64 row_bytes = (gp_u64)blocks * F::BYTES;
     const gp_u32 windows = (units + 31) / 32;
     float sum[ROWS][COLS] = {};
-    gp_u32x4 next[ROWS][S::EACH];
+    gp_u32x4 next[ROWS][S::EACH] = {};
     // Rows beyond the last are read as the last one and not written.
     auto fetch = [&](gp_u32 window) {
 #pragma unroll

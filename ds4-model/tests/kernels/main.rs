@@ -14,21 +14,33 @@ use ds4_model::hip::linear::{Variant, Weights, linear};
 use ds4_model::hip::{Error, activations};
 use place::{Place, Rng};
 
-/// The look-alike that runs kernels on the CPU; `None`, said aloud, without a compiler.
-fn cpu() -> Option<Place> {
-    static CODE: OnceLock<Option<PathBuf>> = OnceLock::new();
+/// Every look-alike there is: the kernels' source on the CPU, and their gfx1151 machine code interpreted. One without its
+/// compiler is left out, said aloud.
+fn places() -> Vec<Place> {
+    static CODE: OnceLock<Vec<(&str, PathBuf)>> = OnceLock::new();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-    let code = CODE
-        .get_or_init(|| place::compile(Target::Host, &folder))
-        .as_ref()?;
+    let targets = [
+        ("libds4_hip_cpu.so", Target::Host),
+        ("libds4_hip_gfx1151.so", Target::Amd("gfx1151")),
+    ];
+    let code = CODE.get_or_init(|| {
+        let compiled = |(library, target)| Some((library, place::compile(target, &folder)?));
+        targets.into_iter().filter_map(compiled).collect()
+    });
     let tests = std::env::current_exe().unwrap();
-    let library: PathBuf = tests.with_file_name("libds4_hip_cpu.so");
-    Some(Place::open(&library, code))
+    code.iter()
+        .map(|(library, code)| Place::open(&tests.with_file_name(library), code))
+        .collect()
 }
 
 #[test]
 fn activations_are_those_of_the_formula() {
-    let Some(place) = cpu() else { return };
+    for place in places() {
+        activations(&place);
+    }
+}
+
+fn activations(place: &Place) {
     let mut rng = Rng(1);
     for (rows, cols) in [(1, 64), (3, 128), (2, 4096)] {
         let mut x = rng.floats(rows * cols);
@@ -68,13 +80,27 @@ fn activations_are_those_of_the_formula() {
 
 #[test]
 fn products_with_packed_weights_are_those_of_the_codecs() {
-    let Some(place) = cpu() else { return };
-    linear::every_type(&place, &[(1, 64), (9, 320), (17, 1088), (5, 2304)]);
+    let shapes = [(1, 64), (9, 320), (17, 1088), (5, 2304)];
+    let results: Vec<Vec<f32>> = places()
+        .iter()
+        .map(|place| linear::every_type(place, &shapes))
+        .collect();
+    for other in results.iter().skip(1) {
+        // Not only near the same numbers: the same bits.
+        assert!(
+            results[0]
+                .iter()
+                .zip(other)
+                .all(|(a, b)| a.to_bits() == b.to_bits())
+        );
+    }
 }
 
 #[test]
 fn lengths_that_do_not_fit_are_refused_with_their_names() {
-    let Some(place) = cpu() else { return };
+    let Some(place) = places().into_iter().next() else {
+        return;
+    };
     let Place {
         device,
         stream,
@@ -127,7 +153,9 @@ fn lengths_that_do_not_fit_are_refused_with_their_names() {
 
 #[test]
 fn a_missing_code_object_is_named() {
-    let Some(place) = cpu() else { return };
+    let Some(place) = places().into_iter().next() else {
+        return;
+    };
     let error = ds4_model::hip::Kernels::load(&place.device, |_, _| None).unwrap_err();
     assert!(
         matches!(&error, Error::NoCode { file: "activations", arch } if &**arch == "host"),

@@ -20,7 +20,7 @@ pub(crate) struct Layer {
 }
 
 /// From the bottom up.
-pub(crate) const LAYERS: [Layer; 8] = [
+pub(crate) const LAYERS: [Layer; 9] = [
     Layer {
         name: "ds4-gguf",
         ours: &[],
@@ -44,6 +44,11 @@ pub(crate) const LAYERS: [Layer; 8] = [
         name: "ds4-hip",
         ours: &[],
         outside: &["bytemuck", "libloading", "thiserror", "tracing"],
+    },
+    Layer {
+        name: "ds4-hip-gfx1151",
+        ours: &[],
+        outside: &["thiserror"],
     },
     Layer {
         name: "ds4-stream",
