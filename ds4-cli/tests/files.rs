@@ -232,6 +232,21 @@ fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
             2,
             "no u32",
         ),
+        (
+            &["edit", "m.gguf", "o", "--set", "general.alignment=u32:0"],
+            2,
+            "general.alignment",
+        ),
+        (
+            &["edit", "m.gguf", "--set", "general.alignment=string:x"],
+            2,
+            "general.alignment",
+        ),
+        (
+            &["edit", "m.gguf", "o", "--set", &format!("{}=u8:1", "k".repeat(70_000))],
+            2,
+            "names have 1 to 65535",
+        ),
     ] {
         let (found, errors) = failed(&folder, arguments);
         assert_eq!(found, code, "{arguments:?}: {errors}");
@@ -326,42 +341,108 @@ fn wait(child: &mut std::process::Child, condition: impl Fn() -> bool) {
 }
 
 #[cfg(unix)]
-fn interrupt(child: &std::process::Child) {
+fn signal(child: &std::process::Child, signal: &str) {
     let pid = child.id().to_string();
     assert!(
         Command::new("kill")
-            .args(["-INT", &pid])
+            .args([signal, &pid])
             .status()
             .unwrap()
             .success()
     );
 }
 
+/// A model whose one tensor is a hole of four gigabytes: a copy of it takes longer than a signal.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_no_file() {
-    let folder = TempDir::new().unwrap();
-    let mut child = command(
-        &folder,
-        &["quantize", DEMO, "out.gguf", "-r", "q4k", "-t", "1"],
-    )
-    .stdout(Stdio::null())
-    .stderr(Stdio::piped())
-    .spawn()
-    .unwrap();
-    let partial = folder.path().join("out.gguf.partial");
-    wait(&mut child, || partial.exists());
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("stopped"), "{errors}");
-    assert!(names(&folder).is_empty());
+fn hole(path: &Path) {
+    let mut plan = Plan::new(Metadata::new()).unwrap();
+    plan.add("hole", &[1 << 30], TensorType::F32).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    std::io::Write::write_all(&mut &file, &plan.header().unwrap()).unwrap();
+    file.set_len(plan.file_bytes().unwrap()).unwrap();
 }
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_in_place_can_be_resumed() {
+fn ctrl_c_and_sigterm_leave_no_file() {
+    let folder = TempDir::new().unwrap();
+    hole(&folder.path().join("m.gguf"));
+    let before = names(&folder);
+    for (arguments, partial) in [
+        (
+            &["quantize", DEMO, "out.gguf", "-r", "q4k", "-t", "1"] as &[&str],
+            "out.gguf.partial",
+        ),
+        (
+            &["split", "m.gguf", "out", "--max-size", "1G"],
+            "out-00001-of-00001.gguf.partial",
+        ),
+        (&["merge", "m.gguf", "out.gguf"], "out.gguf.partial"),
+        (
+            &["edit", "m.gguf", "--set", "general.name=string:x"],
+            "m.gguf.partial",
+        ),
+    ] {
+        for name in ["-INT", "-TERM"] {
+            let mut child = command(&folder, arguments)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            wait(&mut child, || folder.path().join(partial).exists());
+            signal(&child, name);
+            let output = child.wait_with_output().unwrap();
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+            assert!(errors.contains("stopped"), "{arguments:?}: {errors}");
+            assert_eq!(names(&folder), before, "{arguments:?} {name}");
+        }
+    }
+}
+
+/// With a descriptor or a buffer for each part it would need 5000 of the one and 5 GB of the other.
+#[cfg(unix)]
+#[test]
+fn very_many_parts_need_few_descriptors_and_little_memory() {
+    const PARTS: u64 = 5000;
+    let folder = TempDir::new().unwrap();
+    let mut plan = Plan::new(Metadata::new()).unwrap();
+    for i in 0..PARTS {
+        plan.add(&format!("t{i}"), &[1], TensorType::F32).unwrap();
+    }
+    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    for i in 0..PARTS as u32 {
+        writer.write(&i.to_le_bytes()).unwrap();
+    }
+    std::fs::write(folder.path().join("m.gguf"), writer.finish().unwrap()).unwrap();
+    let limited = |arguments: &[&str]| {
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -n 256 && ulimit -v 1000000 && exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_ds4"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    };
+    limited(&["split", "m.gguf", "p", "--max-tensors", "1"]);
+    assert_eq!(names(&folder).len() as u64, PARTS + 1);
+    limited(&["merge", "p-00001-of-05000.gguf", "whole.gguf"]);
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("whole.gguf") == read("m.gguf"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_and_sigterm_in_place_can_be_resumed() {
+    for name in ["-INT", "-TERM"] {
+        in_place_can_be_resumed(name);
+    }
+}
+
+#[cfg(unix)]
+fn in_place_can_be_resumed(name: &str) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("m.gguf");
     mxfp4(&path, 60_000);
@@ -378,7 +459,7 @@ fn ctrl_c_in_place_can_be_resumed() {
         &magic == b"GGRQ"
     };
     wait(&mut child, marked);
-    interrupt(&child);
+    signal(&child, name);
     let output = child.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{errors}");

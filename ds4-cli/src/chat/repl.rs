@@ -25,6 +25,7 @@ pub(super) enum Input {
 
 /// With a terminal: an editor with history, which takes what is pasted as one question.
 pub(super) fn on_terminal(mut talk: Talk) -> Result<()> {
+    interrupt::at_prompt();
     let config = Config::builder()
         .max_history_size(KEPT)?
         .history_ignore_dups(true)?
