@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
 
 use crate::chat::line;
 use crate::exit::{self, Exit, Usage};
+use crate::{env, help};
 
 /// Why, and the options.
 const REFUSED: [(&str, &[&str]); 8] = [
@@ -129,12 +130,28 @@ pub(crate) fn add_to(command: Command) -> Command {
 pub(crate) fn parse<A: Parser>(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<A, Exit> {
+    parse_with(arguments, None)
+}
+
+/// As [`parse`], of a program that people type `commands` to.
+pub(crate) fn parse_with<A: Parser>(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    commands: Option<&'static str>,
+) -> Result<A, Exit> {
     let arguments = line::as_upstream(arguments.into_iter().map(Into::into).collect());
-    let matches = add_to(A::command())
+    let command = help::add_to(A::command(), commands);
+    if let Some(shown) = help::topic(&arguments, command.clone(), commands) {
+        return Err(exit::report(shown));
+    }
+    let matches = add_to(command)
         .try_get_matches_from(arguments)
         .map_err(|error| exit::usage(&error))?;
     match check(&matches) {
-        Ok(()) => A::from_arg_matches(&matches).map_err(|error| exit::usage(&error)),
+        Ok(()) => {
+            let args = A::from_arg_matches(&matches).map_err(|error| exit::usage(&error))?;
+            env::warn();
+            Ok(args)
+        }
         Err(error) => Err(exit::report(Err(error))),
     }
 }

@@ -159,7 +159,7 @@ fn what_makes_no_sense_is_refused() {
     .unwrap();
     for (arguments, code, words) in [
         (&["--root", "nowhere"] as &[&str], 1, "--root nowhere"),
-        (&["--builtin", "fly"], 1, "there is no tool `fly`"),
+        (&["--builtin", "fly"], 2, "there is no tool `fly`"),
         (&["--tools", "bad.json"], 1, "`command` is missing"),
         (&["--tools", "twice.json"], 1, "two tools are called `read`"),
         (&["--top-p", "1.5"], 2, "from 0 to 1"),

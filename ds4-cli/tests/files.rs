@@ -243,7 +243,13 @@ fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
             "general.alignment",
         ),
         (
-            &["edit", "m.gguf", "o", "--set", &format!("{}=u8:1", "k".repeat(70_000))],
+            &[
+                "edit",
+                "m.gguf",
+                "o",
+                "--set",
+                &format!("{}=u8:1", "k".repeat(70_000)),
+            ],
             2,
             "names have 1 to 65535",
         ),
@@ -417,7 +423,11 @@ fn very_many_parts_need_few_descriptors_and_little_memory() {
     std::fs::write(folder.path().join("m.gguf"), writer.finish().unwrap()).unwrap();
     let limited = |arguments: &[&str]| {
         let output = Command::new("sh")
-            .args(["-c", "ulimit -n 256 && ulimit -v 1000000 && exec \"$@\"", "sh"])
+            .args([
+                "-c",
+                "ulimit -n 256 && ulimit -v 1000000 && exec \"$@\"",
+                "sh",
+            ])
             .arg(env!("CARGO_BIN_EXE_ds4"))
             .args(arguments)
             .current_dir(folder.path())

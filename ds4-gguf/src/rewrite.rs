@@ -70,7 +70,9 @@ impl<'a> Rewrite<'a> {
         // So that what cannot be written afterwards is the fault of an edit.
         Self::new(source, source.metadata().clone())?;
         let mut metadata = source.metadata().clone();
-        edits.iter().try_for_each(|edit| edit.apply(&mut metadata))?;
+        edits
+            .iter()
+            .try_for_each(|edit| edit.apply(&mut metadata))?;
         Self::new(source, metadata).map_err(|error| match error {
             Error::Unwritable { what, why } => Error::Edit {
                 text: what,

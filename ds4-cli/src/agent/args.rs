@@ -3,10 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use ds4_model::Sampler;
-use ds4_model::chat::{Effort, RenderOptions, ThinkMode};
-
-use crate::running::{Running, share, temperature};
+use crate::running::Running;
+use crate::sampling::Sampling;
+use crate::thinking::ThinkingFlags;
 
 /// Work in a folder with a model that can read, search and edit files and run commands.
 #[derive(clap::Parser, Clone, Debug)]
@@ -61,51 +60,8 @@ pub(crate) struct Args {
     /// Most bytes of a call's result; of longer ones the middle is left out.
     #[arg(long, value_name = "N", default_value = "16384")]
     pub(crate) max_output: NonZeroUsize,
-    /// Temperature; 0 takes the likeliest token. Calls are always written so.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = temperature)]
-    temp: f32,
-    /// Only the likeliest tokens that together have this probability.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = share)]
-    top_p: f32,
-    /// Only tokens with at least this share of the likeliest one's probability.
-    #[arg(long, value_name = "F", default_value_t = 0.05, value_parser = share)]
-    min_p: f32,
-    /// Which random numbers [default: the time].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Think before answering, which is the default.
-    #[arg(long, conflicts_with_all = ["think_max", "nothink"])]
-    think: bool,
-    /// Think as hard as the model can.
-    #[arg(long, conflicts_with = "nothink")]
-    think_max: bool,
-    /// Answer at once.
-    #[arg(long)]
-    nothink: bool,
-}
-
-impl Args {
-    /// How the conversation becomes a prompt. What was thought about calls stays.
-    pub(crate) fn render(&self) -> RenderOptions {
-        RenderOptions {
-            think: if self.nothink {
-                ThinkMode::Off
-            } else {
-                ThinkMode::On
-            },
-            effort: self.think_max.then_some(Effort::Max),
-            ..RenderOptions::default()
-        }
-    }
-
-    /// How tokens are drawn, by `clock` when there is no seed.
-    pub(crate) fn sampler(&self, clock: u64, vocab_len: usize) -> Sampler {
-        Sampler {
-            temperature: self.temp,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            vocab_len,
-            ..Sampler::seeded(self.seed.unwrap_or(clock))
-        }
-    }
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+    #[command(flatten)]
+    pub(crate) thinking: ThinkingFlags,
 }

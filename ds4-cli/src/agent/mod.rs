@@ -6,7 +6,7 @@
 //!                          └──── every message ──▶ transcript.rs
 //! ```
 
-mod args;
+pub(crate) mod args;
 mod person;
 mod sandbox;
 mod tools;
@@ -44,7 +44,7 @@ Ctrl-C    stop what is being done; twice, end
 
 /// Parse the command line and work.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    match refused::parse::<Args>(arguments) {
+    match refused::parse_with::<Args>(arguments, Some(HELP)) {
         Ok(args) => exit::report(work(&args)),
         Err(exit) => exit,
     }
@@ -64,6 +64,10 @@ fn work(args: &Args) -> Result<()> {
     let toolbox = Toolbox::new(sandbox, limits, &args.builtin, declared)?;
     let engine = args.running.open(Some(args.ctx.get()))?;
     let session = engine.session()?;
+    let thinking = args.thinking.asked().unwrap_or_default();
+    if let Some(line) = thinking.shortened(engine.context()) {
+        writeln!(io::stderr(), "{line}")?;
+    }
     let mut transcript = Transcript::open(args)?;
     transcript.add(
         "start",
@@ -87,8 +91,10 @@ fn work(args: &Args) -> Result<()> {
         toolbox,
         transcript,
         person: Person::new(args.yes, args.non_interactive),
-        render: args.render(),
-        sampler: args.sampler(transcript::clock(), engine.tokenizer().vocab_len()),
+        render: thinking.within(engine.context()).render(),
+        sampler: args
+            .sampling
+            .sampler(1.0, args.sampling.seed(), engine.tokenizer().vocab_len()),
         tokens: args.tokens,
         max_steps: args.max_steps.get(),
         calls: 0,

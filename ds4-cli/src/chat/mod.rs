@@ -7,7 +7,7 @@
 //! ```
 
 pub(crate) mod args;
-mod command;
+pub(crate) mod command;
 mod diagnose;
 pub(crate) mod line;
 mod repl;
@@ -25,7 +25,7 @@ use indicatif::ProgressBar;
 
 use crate::exit::{Exit, Usage};
 use crate::progress::Progress;
-use crate::{env, inspect, interrupt};
+use crate::{inspect, interrupt};
 use args::Chat;
 use screen::Screen;
 use talk::Talk;
@@ -34,9 +34,8 @@ use talk::Talk;
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
-    env::warn()?;
     if args.inspect {
-        inspect::show(std::slice::from_ref(&args.model), false)?;
+        inspect::show(std::slice::from_ref(&args.running.model), false)?;
         return Ok(Exit::Ok);
     }
     if let Some(text) = &args.perplexity_file {
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         return Err(Usage("--raw is for a prompt of -p, --prompt-file or a pipe".into()).into());
     }
     interrupt::hear();
-    let engine = open(args, args.prefill_chunk.get())?;
+    let engine = open(args, args.running.prefill_chunk.get())?;
     let mut screen = Screen::of_this_terminal();
     screen.note(&about(&engine))?;
     match prompt {
@@ -118,13 +117,15 @@ fn limited(reader: impl Read) -> std::io::Result<String> {
 
 /// Open the model, with a sign of life for as long as that takes.
 fn open(args: &Chat, prefill_rows: usize) -> Result<Engine> {
-    let path = &args.model;
+    let path = &args.running.model;
+    let mut options = args.running.options(Some(args.context.get()))?;
+    options.prefill_rows = prefill_rows;
     let bar = ProgressBar::new_spinner().with_message(format!("opening {}", path.display()));
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    let opened = Engine::open(path, args.options(prefill_rows));
+    let opened = Engine::open(path, options);
     bar.finish_and_clear();
     let engine = opened.with_context(|| cannot_open(args))?;
-    if args.warm_weights {
+    if args.running.warm_weights {
         let progress = Progress::new("weights");
         engine
             .weights()
@@ -135,12 +136,12 @@ fn open(args: &Chat, prefill_rows: usize) -> Result<Engine> {
 
 /// Open the model's file alone.
 fn open_file(args: &Chat) -> Result<Gguf> {
-    Gguf::open(&args.model).with_context(|| cannot_open(args))
+    Gguf::open(&args.running.model).with_context(|| cannot_open(args))
 }
 
 fn cannot_open(args: &Chat) -> String {
-    let path = args.model.display();
-    if args.model.exists() {
+    let path = args.running.model.display();
+    if args.running.model.exists() {
         format!("cannot open {path}")
     } else {
         format!("cannot open {path}; -m FILE names a model")

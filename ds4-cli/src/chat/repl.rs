@@ -10,7 +10,8 @@ use rustyline::history::FileHistory;
 
 use super::about;
 use super::command::{HELP, Line, parse};
-use super::talk::{Talk, Thinking};
+use super::talk::Talk;
+use crate::thinking::Thinking;
 use crate::{env, interrupt};
 
 /// Prompts that are kept.
@@ -200,7 +201,7 @@ mod tests {
         interrupt::clear();
         let line = [&["ds4", "-m", DEMO, "--temp", "0"], flags].concat();
         let args = Args::try_parse_from(line).unwrap().chat;
-        let engine = super::super::open(&args, args.prefill_chunk.get()).unwrap();
+        let engine = super::super::open(&args, args.running.prefill_chunk.get()).unwrap();
         let (out, errors) = (Shown::new(press), Shown::new(|_| false));
         let screen = Screen::into(Box::new(out.clone()), Box::new(errors.clone()));
         let mut talk = Talk::new(&engine, &args, screen).unwrap();

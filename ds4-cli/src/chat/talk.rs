@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use ds4_model::chat::{Effort, MAX_EFFORT_CONTEXT, RenderOptions, ThinkMode};
 use ds4_model::serve::{Answer, Ended, Reading, Request, Update};
 use ds4_model::tokenizer::Special;
 use ds4_model::{Dialogue, Engine, Error, Token};
@@ -12,43 +11,7 @@ use super::args::Chat;
 use super::screen::{Screen, Showing};
 use crate::exit::Exit;
 use crate::interrupt;
-
-/// Whether to think first, and how hard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thinking {
-    Off,
-    On,
-    Max,
-}
-
-impl Thinking {
-    /// In a context of so many tokens: what is possible there.
-    pub(super) fn within(self, context: usize) -> Self {
-        match self {
-            Self::Max if context < MAX_EFFORT_CONTEXT => Self::On,
-            other => other,
-        }
-    }
-
-    pub(super) fn render(self) -> RenderOptions {
-        RenderOptions {
-            think: match self {
-                Self::Off => ThinkMode::Off,
-                Self::On | Self::Max => ThinkMode::On,
-            },
-            effort: (self == Self::Max).then_some(Effort::Max),
-            ..RenderOptions::default()
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Max => "max",
-        }
-    }
-}
+use crate::thinking::Thinking;
 
 /// A conversation on a screen.
 pub(super) struct Talk {
@@ -76,13 +39,10 @@ impl Talk {
     pub(super) fn think(&mut self, thinking: Thinking) -> Result<()> {
         self.thinking = thinking;
         let context = self.dialogue.engine().context();
-        let possible = thinking.within(context);
-        if possible != thinking {
-            self.screen.note(&format!(
-                "thinking plainly: the most thinking needs a context of {MAX_EFFORT_CONTEXT} tokens, this one has {context}"
-            ))?;
+        if let Some(line) = thinking.shortened(context) {
+            self.screen.note(&line)?;
         }
-        self.dialogue.render = possible.render();
+        self.dialogue.render = thinking.within(context).render();
         Ok(())
     }
 

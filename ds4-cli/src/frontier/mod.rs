@@ -1,6 +1,6 @@
 //! `ds4-bench`: tokens a second of prompt and answer where the context grows, in the columns of antirez/ds4's program.
 
-mod args;
+pub(crate) mod args;
 mod checks;
 mod table;
 
@@ -19,7 +19,8 @@ use serde_json::json;
 
 use crate::exit::{self, Exit};
 use crate::progress::Progress;
-use crate::refused;
+use crate::running::file_name;
+use crate::{env, refused};
 use args::Args;
 use table::Row;
 
@@ -141,13 +142,13 @@ fn snapshot_limit(args: &Args) -> Result<u64> {
         return Ok(limit);
     }
     let set = |name| std::env::var_os(name).is_some();
-    if set("DS4_BENCH_DISABLE_SNAPSHOT") {
+    if set(env::BENCH_NO_SNAPSHOT) {
         return Ok(0);
     }
-    if set("DS4_BENCH_FORCE_SNAPSHOT") {
+    if set(env::BENCH_ANY_SNAPSHOT) {
         return Ok(u64::MAX);
     }
-    const NAME: &str = "DS4_BENCH_SNAPSHOT_MAX_BYTES";
+    const NAME: &str = env::BENCH_SNAPSHOT_BYTES;
     match std::env::var(NAME) {
         Err(_) => Ok(SNAPSHOT_MAX),
         Ok(text) if text.eq_ignore_ascii_case("unlimited") => Ok(u64::MAX),
@@ -164,7 +165,7 @@ fn dump_logits(args: &Args, folder: &Path, session: &Session, read: Prefill) -> 
     let best = Sampler::default().sample(logits);
     let report = json!({
         "source": "ds4-bench",
-        "model": args.running.model.display().to_string(),
+        "model": file_name(&args.running.model),
         "backend": "cpu",
         "prompt_tokens": tokens,
         "frontier_tokens": tokens,
@@ -183,7 +184,7 @@ fn dump_logits(args: &Args, folder: &Path, session: &Session, read: Prefill) -> 
 }
 
 fn write_reports(args: &Args, engine: &Engine, rows: &[Row]) -> Result<()> {
-    let model = args.running.model.display().to_string();
+    let model = file_name(&args.running.model);
     if let Some(path) = &args.csv {
         publish(path, |out| {
             table::header(out)?;
@@ -191,15 +192,16 @@ fn write_reports(args: &Args, engine: &Engine, rows: &[Row]) -> Result<()> {
         })?;
     }
     if let Some(path) = &args.json {
+        let prompt = args.prompt_file.as_ref().or(args.chat_prompt_file.as_ref());
         let report = json!({
             "source": "ds4-bench",
             "version": env!("CARGO_PKG_VERSION"),
             "model": model,
             "backend": "cpu",
-            "threads": args.running.threads,
+            "threads": engine.options().threads,
             "prefill_chunk": engine.options().prefill_rows,
             "ctx": engine.context(),
-            "prompt": args.prompt_file.as_ref().or(args.chat_prompt_file.as_ref()),
+            "prompt": prompt.map(|path| file_name(path)),
             "chat": args.chat_prompt_file.is_some(),
             "rows": rows,
         });

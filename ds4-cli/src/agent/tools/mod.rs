@@ -11,6 +11,7 @@ use ds4_model::chat::Tool;
 use serde_json::{Map, Value};
 
 use super::sandbox::Sandbox;
+use crate::exit::Usage;
 pub(super) use declared::Declared;
 pub(super) use shell::Limits;
 
@@ -48,11 +49,11 @@ impl Toolbox {
     ) -> Result<Self> {
         let (mut built_in, mut tools) = (Vec::new(), Vec::<Tool>::new());
         for name in names.iter().filter(|name| *name != "none") {
-            let (name, json, run) =
-                BUILT_IN.iter().find(|(n, ..)| n == name).with_context(|| {
-                    let known = BUILT_IN.map(|(name, ..)| name).join(", ");
-                    format!("there is no tool `{name}`, expected some of {known}, or none")
-                })?;
+            let (name, json, run) = BUILT_IN.iter().find(|(n, ..)| n == name).ok_or_else(|| {
+                let known = BUILT_IN.map(|(name, ..)| name).join(", ");
+                let wrong = format!("there is no tool `{name}`, expected some of {known}, or none");
+                Usage(wrong)
+            })?;
             built_in.push((*name, *run));
             tools.push(Tool::new(json).context("a built-in declaration")?);
         }
