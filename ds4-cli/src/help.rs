@@ -79,7 +79,10 @@ const TOPICS: [(&str, &[&str]); 10] = [
         "kv-cache",
         &["kv-disk-dir", "kv-disk-space-mb", "kv-cache-min-tokens"],
     ),
-    ("sessions", &["transcript", "no-transcript"]),
+    (
+        "sessions",
+        &["session-dir", "resume", "transcript", "no-transcript"],
+    ),
     (
         "tools",
         &[

@@ -24,6 +24,7 @@ mod imatrix;
 mod inspect;
 mod interrupt;
 mod progress;
+mod prompt;
 mod quantize;
 mod reading;
 mod refused;

@@ -144,6 +144,8 @@ pub(crate) fn parse_with<A: Parser>(
         return Err(exit::report(shown));
     }
     let matches = add_to(command)
+        // As the original takes them: of an option that is there twice, the last one counts.
+        .args_override_self(true)
         .try_get_matches_from(arguments)
         .map_err(|error| exit::usage(&error))?;
     match check(&matches) {

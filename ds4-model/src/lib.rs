@@ -31,6 +31,7 @@
 //! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
 //! | many answers at once, kept timelines | [`serve`] |
 //! | question after question on one timeline | [`Dialogue`] |
+//! | a conversation in a file, to go on with later | [`Saved`] |
 //!
 //! Start with [`Engine`], [`Session`] and [`Generation`]; everything below [`exec`] can be left alone. Beside the way from
 //! file to answer:
@@ -76,6 +77,7 @@ pub mod measure;
 mod options;
 mod reading;
 pub mod sample;
+mod saved;
 pub mod serve;
 mod session;
 mod snapshot;
@@ -93,6 +95,7 @@ pub use generate::{Finish, Generation, Piece};
 pub use options::Options;
 pub use reading::Reading;
 pub use sample::{Sampled, Sampler};
+pub use saved::{Saved, SavedError};
 pub use session::{Logits, Progress, Reused, Session};
 pub use snapshot::{Fingerprint, SnapshotError};
 pub use stop::{Cut, Stop, StopMatcher};

@@ -28,12 +28,12 @@ pub(crate) struct Args {
     /// Instructions (also -sys); empty for none [default: what an agent is told here].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// Built-in tools: some of read, list, search, edit, write, bash; or none.
+    /// Built-in tools: some of read, list, search, edit, write, bash, bash_status, bash_stop; or none.
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "read,list,search,edit,write,bash"
+        default_value = "read,list,search,edit,write,bash,bash_status,bash_stop"
     )]
     pub(crate) builtin: Vec<String>,
     /// More tools: a JSON array of declarations, each with a shell `command`.
@@ -42,6 +42,12 @@ pub(crate) struct Args {
     /// Append the conversation to this file, one JSON object a line [default: ~/.ds4/agent/TIME-PID.jsonl].
     #[arg(long, value_name = "FILE")]
     pub(crate) transcript: Option<PathBuf>,
+    /// Folder of saved conversations [default: ~/.ds4/agent/sessions].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) session_dir: Option<PathBuf>,
+    /// Go on with a saved conversation: its name, the beginning of that, or `last`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
     /// Keep no transcript.
     #[arg(long, conflicts_with = "transcript")]
     pub(crate) no_transcript: bool,
