@@ -49,6 +49,7 @@ const TOPICS: [(&str, &[&str]); 10] = [
             "logprobs-top-k",
             "decode-consistency",
             "perplexity-file",
+            "expert-profile",
             "semantic-smoke",
             "decode-self-check",
             "teacher-force-control",

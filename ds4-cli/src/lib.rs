@@ -17,6 +17,7 @@ mod edit;
 mod env;
 pub mod eval;
 mod exit;
+mod expert_profile;
 mod fit;
 pub mod frontier;
 mod help;

@@ -10,7 +10,8 @@ use crate::exit::{self, Exit, Usage};
 use crate::{env, help};
 
 /// Why, and the options.
-const REFUSED: [(&str, &[&str]); 8] = [
+const REFUSED: [(&str, &[&str]); 9] = [
+    ("`ds4` and `ds4-bench` write profiles", &["expert-profile"]),
     (
         "this build computes on the processor alone",
         &[
@@ -33,7 +34,6 @@ const REFUSED: [(&str, &[&str]); 8] = [
             "ssd-streaming-full-layers",
             "ssd-streaming-preload-experts",
             "simulate-used-memory",
-            "expert-profile",
         ],
     ),
     (

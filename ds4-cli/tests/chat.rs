@@ -359,6 +359,34 @@ fn the_environment_is_listed_and_the_flag_wins() {
     }
 }
 
+#[test]
+fn an_answer_can_be_profiled_by_its_experts() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("e.json");
+    let arguments = [
+        "-m",
+        DEMO,
+        "--nothink",
+        "-sys",
+        "",
+        "--temp",
+        "0",
+        "-p",
+        FRANCE,
+        "--expert-profile",
+        file.to_str().unwrap(),
+    ];
+    assert_eq!(said(&arguments), "The capital of France is Paris.\n");
+    let json: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(json["source"], "ds4");
+    let raw = [&arguments[..], &["--raw", "-n", "3"]].concat();
+    said(&raw);
+    let again: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    // The prompt without markers has 7 tokens; of those drawn the last one is not computed.
+    assert_eq!(again["layers"][0]["tokens"], 7 + 2);
+    assert!(json["layers"][0]["tokens"].as_u64() > Some(9), "{json}");
+}
+
 /// What computes nothing does not ask how many threads should.
 #[test]
 fn a_variable_that_makes_no_sense_stops_only_what_would_use_it() {

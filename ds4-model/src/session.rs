@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
-use crate::exec::{CopyDir, NoTap, StateSet, Step, Tap, Token};
+use crate::exec::{Both, CopyDir, NoTap, StateSet, Step, Tap, Token};
 use crate::graph::{Keep, StateId, StateKind};
 
 /// Which logits of a run are wanted.
@@ -60,6 +60,8 @@ pub struct Session {
     /// Length at which the rings were last restored; they hold nothing older than that length needed.
     base: usize,
     checkpoints: Vec<Checkpoint>,
+    /// Sees every step.
+    tap: Option<Box<dyn Tap>>,
 }
 
 impl Session {
@@ -77,7 +79,14 @@ impl Session {
             written: 0,
             base: 0,
             checkpoints,
+            tap: None,
         })
+    }
+
+    /// Let `tap` see every step from now on, beside the one that [`Session::run`] is given; the one that did so before comes
+    /// back.
+    pub fn watch(&mut self, tap: Option<Box<dyn Tap>>) -> Option<Box<dyn Tap>> {
+        std::mem::replace(&mut self.tap, tap)
     }
 
     /// The engine this session belongs to.
@@ -334,7 +343,12 @@ impl Session {
                 let mut executor = shared.executor();
                 let plan = shared.plan(&mut executor, chunk.len(), want == Logits::All)?;
                 let set = self.set.as_ref().expect("present until drop");
-                let logits = executor.run(plan, set, &step, chunk, tap)?;
+                let logits = match &mut self.tap {
+                    Some(own) => {
+                        executor.run(plan, set, &step, chunk, &mut Both(tap, &mut **own))?
+                    }
+                    None => executor.run(plan, set, &step, chunk, tap)?,
+                };
                 if want != Logits::None && last {
                     self.logits
                         .extend_from_slice(&logits[logits.len() - vocab..]);

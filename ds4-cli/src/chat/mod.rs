@@ -24,6 +24,7 @@ use ds4_model::inspect::{Report, human_bytes};
 use indicatif::ProgressBar;
 
 use crate::exit::{Exit, Usage};
+use crate::expert_profile::ExpertProfile;
 use crate::progress::Progress;
 use crate::{inspect, interrupt};
 use args::Chat;
@@ -54,18 +55,27 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
     let engine = open(args, args.running.prefill_chunk.get())?;
     let mut screen = Screen::of_this_terminal();
     screen.note(&about(&engine))?;
-    match prompt {
-        Some(prompt) if args.raw => talk::raw(&engine, args, &prompt, &mut screen),
-        Some(prompt) => {
+    let profile = ExpertProfile::new(args.expert_profile.as_deref(), &engine)?;
+    let tap = ExpertProfile::tap(profile.as_ref());
+    let exit = match prompt {
+        Some(prompt) if args.raw => talk::raw(&engine, args, &prompt, &mut screen, tap)?,
+        prompt => {
             let mut talk = Talk::new(&engine, args, screen)?;
-            talk.answer(&prompt)?;
-            Ok(ended())
+            talk.dialogue.watch(tap);
+            match prompt {
+                Some(prompt) => {
+                    talk.answer(&prompt)?;
+                    ended()
+                }
+                None => {
+                    repl::on_terminal(talk)?;
+                    Exit::Ok
+                }
+            }
         }
-        None => {
-            repl::on_terminal(Talk::new(&engine, args, screen)?)?;
-            Ok(Exit::Ok)
-        }
-    }
+    };
+    ExpertProfile::write(profile, "ds4", &args.running.model)?;
+    Ok(exit)
 }
 
 /// What an answer that Ctrl-C ended is worth.

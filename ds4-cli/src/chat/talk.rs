@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use ds4_model::serve::{Answer, Ended, Reading, Request, Update};
 use ds4_model::tokenizer::Special;
-use ds4_model::{Dialogue, Engine, Error, Token};
+use ds4_model::{Dialogue, Engine, Error, Tap, Token};
 
 use super::args::Chat;
 use super::screen::{Screen, Showing};
@@ -113,7 +113,13 @@ pub(super) fn raw_tokens(tokenizer: &ds4_model::Tokenizer, prompt: &str) -> Vec<
 }
 
 /// Continue a prompt that is given as it is.
-pub(super) fn raw(engine: &Engine, args: &Chat, prompt: &str, screen: &mut Screen) -> Result<Exit> {
+pub(super) fn raw(
+    engine: &Engine,
+    args: &Chat,
+    prompt: &str,
+    screen: &mut Screen,
+    tap: Option<Box<dyn Tap>>,
+) -> Result<Exit> {
     let request = Request {
         prompt: raw_tokens(engine.tokenizer(), prompt),
         sampler: args.sampler(engine.tokenizer().vocab_len()),
@@ -123,6 +129,7 @@ pub(super) fn raw(engine: &Engine, args: &Chat, prompt: &str, screen: &mut Scree
     };
     let answer = Answer::new(engine, request)?;
     let mut session = engine.session()?;
+    session.watch(tap);
     let mut showing = Showing::new(screen, answer.prompt().len());
     let mut failed = Ok(());
     let ended = answer.run(&mut session, &mut |update| {

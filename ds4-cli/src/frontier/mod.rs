@@ -18,6 +18,7 @@ use ds4_model::{Engine, Message, Sampler, Session, Token};
 use serde_json::json;
 
 use crate::exit::{self, Exit};
+use crate::expert_profile::ExpertProfile;
 use crate::progress::Progress;
 use crate::running::file_name;
 use crate::{env, refused};
@@ -102,6 +103,8 @@ fn rows(
 ) -> Result<Vec<Row>> {
     let last = prompt.len();
     let mut bench = Bench::new(engine, prompt, snapshot_limit(args)?)?;
+    let profile = ExpertProfile::new(args.expert_profile.as_deref(), engine)?;
+    bench.watch(ExpertProfile::tap(profile.as_ref()));
     let mut rows = Vec::new();
     if args.csv.is_none() {
         table::header(&mut io::stdout())?;
@@ -133,6 +136,7 @@ fn rows(
         }
         rows.push(row);
     }
+    ExpertProfile::write(profile, "ds4-bench", &args.running.model)?;
     Ok(rows)
 }
 
