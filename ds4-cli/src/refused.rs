@@ -85,13 +85,7 @@ const REFUSED: [(&str, &[&str]); 9] = [
     ),
     (
         "importance is collected by `ds4 imatrix MODEL TEXT OUTPUT`",
-        &[
-            "imatrix-dataset",
-            "imatrix-out",
-            "imatrix-max-prompts",
-            "imatrix-max-tokens",
-            "imatrix-min-expert-samples",
-        ],
+        &["imatrix-min-expert-samples"],
     ),
     (
         "the numbers are checked by `--decode-consistency N`",

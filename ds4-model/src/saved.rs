@@ -298,9 +298,11 @@ mod tests {
     const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
 
     fn engine() -> Engine {
-        let mut options = Options::default();
-        options.context = Some(128);
-        options.threads = 1;
+        let options = Options {
+            context: Some(128),
+            threads: 1,
+            ..Options::default()
+        };
         Engine::open(DEMO, options).unwrap()
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ds4_model::Sampler;
 
+use crate::imatrix::Dataset;
 use crate::running::Running;
 use crate::sampling::Sampling;
 use crate::thinking::{Thinking, ThinkingFlags};
@@ -64,6 +65,8 @@ pub(crate) struct Chat {
     /// How well the model foretells the text of this file, after its first 32 tokens.
     #[arg(long, value_name = "FILE", group = "look", conflicts_with = "source", help_heading = DIAGNOSTICS)]
     pub(crate) perplexity_file: Option<PathBuf>,
+    #[command(flatten, next_help_heading = DIAGNOSTICS)]
+    pub(crate) dataset: Dataset,
     /// Write which routed experts of each layer the answers used, and how often the same ones, as JSON.
     #[arg(long, value_name = "FILE", conflicts_with = "look", help_heading = DIAGNOSTICS)]
     pub(crate) expert_profile: Option<PathBuf>,

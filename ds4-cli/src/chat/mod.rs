@@ -42,6 +42,10 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
     if let Some(text) = &args.perplexity_file {
         return diagnose::perplexity(args, text);
     }
+    let open_reader = || open(args, args.running.prefill_chunk.get());
+    if let Some(done) = args.dataset.run(&args.running.model, open_reader) {
+        return done.map(|()| Exit::Ok);
+    }
     let prompt = prompt(args)?;
     if args.needs_prompt() {
         let prompt = prompt

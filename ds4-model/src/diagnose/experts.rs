@@ -223,9 +223,11 @@ mod tests {
     #[test]
     fn a_session_is_watched_without_a_difference() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/ds4-demo.gguf");
-        let mut options = Options::default();
-        options.context = Some(64);
-        options.threads = 1;
+        let options = Options {
+            context: Some(64),
+            threads: 1,
+            ..Options::default()
+        };
         let engine = Engine::open(path, options).unwrap();
         let tokens: Vec<u32> = (5..25).collect();
         let mut plain = engine.session().unwrap();
