@@ -9,6 +9,7 @@ use ds4_model::diagnose::ExpertUse;
 use ds4_model::{Engine, Tap};
 use serde_json::json;
 
+use crate::interrupt;
 use crate::running::file_name;
 
 /// What is being counted, and the file that it will be in.
@@ -22,6 +23,9 @@ impl ExpertProfile {
     /// the end.
     pub(crate) fn new(path: Option<&Path>, engine: &Engine) -> Result<Option<Self>> {
         let file = path.map(|path| NewFile::create(path, true)).transpose()?;
+        if file.is_some() {
+            interrupt::hear_termination();
+        }
         let used = || ExpertUse::of(engine);
         Ok(file.map(|file| Self { used: used(), file }))
     }

@@ -10,6 +10,7 @@ use ds4_model::imatrix::{CollectOptions, Collected};
 use ds4_model::{Engine, Error};
 
 use crate::args;
+use crate::exit::Usage;
 use crate::progress::Progress;
 use crate::reading::text;
 
@@ -67,7 +68,15 @@ impl Dataset {
         model: &Path,
         open: impl FnOnce() -> Result<Engine>,
     ) -> Option<Result<()>> {
-        let (dataset, output) = (self.imatrix_dataset.as_ref()?, self.imatrix_out.as_ref()?);
+        let Some((dataset, output)) = self.imatrix_dataset.as_ref().zip(self.imatrix_out.as_ref())
+        else {
+            // The parser lets this pass beside a prompt, which cannot stand beside a data set.
+            let alone = self.imatrix_out.is_some()
+                || self.imatrix_max_prompts.is_some()
+                || self.imatrix_max_tokens.is_some();
+            let wrong = "--imatrix-out and its limits need --imatrix-dataset FILE, and no prompt";
+            return alone.then(|| Err(Usage(wrong.to_owned()).into()));
+        };
         let work = Work {
             model,
             text: dataset,

@@ -205,7 +205,7 @@ fn options_of_other_builds_are_refused_in_one_line() {
         (&["--mtp"], "without drafts"),
         (&["--dspark-confidence", "0.7"], "without drafts"),
         (&["--listen", "HOST", "80"], "one machine"),
-        (&["--imatrix-out", "FILE"], "`ds4 imatrix "),
+        (&["--imatrix-min-expert-samples", "8"], "`ds4 imatrix "),
         (&["--head-test"], "--decode-consistency"),
         (&["--server"], "`ds4-server`"),
     ] {

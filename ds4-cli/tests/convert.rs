@@ -96,6 +96,21 @@ fn importance_is_collected_over_a_data_set_of_prompts_too() {
             "--imatrix-out",
         ),
         (&["--imatrix-out", "o.dat"], "--imatrix-dataset"),
+        (
+            &["--imatrix-max-tokens", "9", "-p", "a"],
+            "--imatrix-dataset",
+        ),
+        (
+            &[
+                "--imatrix-dataset",
+                "prompts.txt",
+                "--imatrix-out",
+                "o.dat",
+                "-p",
+                "a",
+            ],
+            "cannot be used with",
+        ),
     ] {
         let (code, error) = failed(&folder, arguments);
         assert_eq!(code, 2, "{error}");
