@@ -7,6 +7,7 @@
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -325,6 +326,69 @@ fn a_summary_takes_the_place_of_what_was_said() {
         "2 messages became a summary\nuser: What has happened so far?\nassistant: {summary}\n"
     );
     assert!(errors.ends_with(&history), "{errors}");
+}
+
+/// Killed without a chance to do anything about it.
+#[test]
+fn no_command_outlives_the_agent() {
+    let folder = folder();
+    let tools = TOOLS.replace(
+        "echo \\\"$ARG_city\\\" >> asked; cat > object;",
+        "echo $$ > pid; sleep 1000;",
+    );
+    assert_ne!(tools, TOOLS);
+    fs::write(folder.path().join("tools.json"), tools).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ds4-agent"))
+        .args([
+            "-m",
+            DEMO,
+            "-t",
+            "1",
+            "-c",
+            "2048",
+            "-n",
+            "64",
+            "--temp",
+            "0",
+            "--nothink",
+        ])
+        .args(["-sys", "", "--no-transcript", "--yes"])
+        .args(DECLARED)
+        .args(["-p", "Tell me the weather in Tashkent."])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let pid = loop {
+        let text = fs::read_to_string(folder.path().join("pid")).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.trim().to_owned();
+        }
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "no command is run"
+        );
+        std::thread::yield_now();
+    };
+    let status = format!("/proc/{pid}/stat");
+    assert!(fs::exists(&status).unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Gone, or a zombie that nobody has collected yet.
+    let lives = || {
+        let stat = fs::read_to_string(&status).unwrap_or_default();
+        stat.rsplit(") ")
+            .next()
+            .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
+    };
+    while lives() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{pid} lives");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -78,6 +78,8 @@ impl Job {
         };
         // One pipe for both, so that lines are in the order in which they were written.
         let (reader, writer) = io::pipe().context("cannot make a pipe")?;
+        // Before the command: there is no moment at which that could be left alone.
+        let group = Group::new().context("cannot start a shell")?;
         let mut shell = Command::new("sh");
         shell
             .args(["-c", task.command])
@@ -86,7 +88,7 @@ impl Job {
             .stdin(stdin)
             .stdout(writer.try_clone().context("cannot make a pipe")?)
             .stderr(writer)
-            .process_group(0);
+            .process_group(group.id.as_raw_nonzero().get());
         let mut child = shell.spawn().context("cannot start a shell")?;
         // It holds the writing ends, without which the reader would never come to an end.
         drop(shell);
@@ -104,7 +106,7 @@ impl Job {
         let (watched, limit) = (Arc::clone(&shared), task.limit);
         thread::spawn(move || {
             // Nobody may wait any more.
-            let _ = sender.send(watch(child, limit, &watched, &piped));
+            let _ = sender.send(watch(child, &group, limit, &watched, &piped));
         });
         Ok(Self {
             shared,
@@ -166,13 +168,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Wait for the end of a command, or end it. What there is to say about it, if anything.
 fn watch(
     mut child: Child,
+    group: &Group,
     limit: Duration,
     shared: &Shared,
     piped: &Receiver<()>,
 ) -> Option<String> {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    // Without one the command is ended by this thread all the same, as long as there is this thread.
-    let guard = group.and_then(|group| Guard::of(group).ok());
     let start = Instant::now();
     let mut why = None;
     let status: Option<ExitStatus> = loop {
@@ -191,14 +191,11 @@ fn watch(
         }
         thread::sleep(LOOK);
     };
-    // Also after its end: what it left in the background would go on unseen. A group that is gone is no error.
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    // Also after its end: what it left in the background would go on unseen.
+    group.kill();
     if status.is_none() {
         let _ = child.wait();
     }
-    drop(guard);
     // Not for ever, and its end is no matter then.
     let _ = piped.recv_timeout(GRACE);
     why.or_else(|| {
@@ -225,30 +222,38 @@ fn collect(mut pipe: impl Read + Send + 'static, shared: Arc<Shared>) -> Receive
     finished
 }
 
-/// A process that ends a group when this one is gone, however it went: it waits for the end of a pipe that only this one
-/// holds.
-struct Guard(Child);
+/// A process group with one process in it from the beginning: one that ends the group, and so itself, when this program is
+/// gone, however it went. It waits for the end of a pipe that only this program holds.
+struct Group {
+    guard: Child,
+    id: Pid,
+}
 
-impl Guard {
-    fn of(group: Pid) -> io::Result<Self> {
-        Command::new("sh")
-            .args(["-c", "read -r _; kill -s KILL -- \"-$0\""])
-            .arg(group.as_raw_nonzero().to_string())
+impl Group {
+    fn new() -> io::Result<Self> {
+        let guard = Command::new("sh")
+            .args(["-c", "read -r _; kill -s KILL 0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // Ctrl-C in the terminal is not for it.
             .process_group(0)
-            .spawn()
-            .map(Self)
+            .spawn()?;
+        let id = i32::try_from(guard.id()).ok().and_then(Pid::from_raw);
+        let id = id.ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Self { guard, id })
+    }
+
+    /// End all that is in it.
+    fn kill(&self) {
+        // As long as the guard was not waited for, the number is no other group's.
+        let _ = kill_process_group(self.id, Signal::KILL);
     }
 }
 
-impl Drop for Guard {
-    /// Its group has ended, and the number may become that of another.
+impl Drop for Group {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        self.kill();
+        let _ = self.guard.wait();
     }
 }
 
@@ -300,20 +305,19 @@ impl Jobs {
 mod tests {
     use super::*;
 
-    /// As when this process was killed: the pipe ends, and nothing else happens.
+    /// As when this program was killed: the pipe ends, and nothing else happens.
     #[test]
-    fn a_guard_ends_the_group_when_its_pipe_ends() {
+    fn a_group_ends_when_its_pipe_ends() {
+        let mut group = Group::new().unwrap();
         let mut child = Command::new("sh")
             .args(["-c", "sleep 1000 & wait"])
-            .process_group(0)
+            .process_group(group.id.as_raw_nonzero().get())
             .spawn()
             .unwrap();
-        let group = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        let mut guard = Guard::of(group).unwrap();
         assert!(child.try_wait().unwrap().is_none());
-        drop(guard.0.stdin.take());
+        drop(group.guard.stdin.take());
         let status = child.wait().unwrap();
         assert!(!status.success(), "{status}");
-        assert!(guard.0.wait().is_ok());
+        assert!(!group.guard.wait().unwrap().success());
     }
 }
