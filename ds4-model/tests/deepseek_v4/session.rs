@@ -77,9 +77,9 @@ const CUTS: [usize; 18] = [
 
 /// A timeline of 420 tokens with checkpoints at 130 and 300 tokens and at its end.
 fn grown(engine: &Engine, tokens: &[Token]) -> Session {
-    let mut session = engine.session().unwrap();
+    let mut session = engine.session().expect("memory for a tiny session");
     for stop in [130, 300, 420] {
-        session.sync(&tokens[..stop]).unwrap();
+        session.sync(&tokens[..stop]).expect("the tokens fit");
     }
     session
 }
