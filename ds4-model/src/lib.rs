@@ -89,7 +89,7 @@ pub use chat::Message;
 pub use dialogue::Dialogue;
 pub use ds4_quant::Precision;
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Error, with_causes};
 pub use exec::{NoTap, Tap, Values};
 pub use generate::{Finish, Generation, Piece};
 pub use options::Options;

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ds4_model::chat::{Conversation, ParseOptions, RenderOptions, Role, ThinkMode, Tool};
 use ds4_model::grammar::{Grammar, Grammars};
 use ds4_model::serve::{Answer, End, Reading, Replays, Request, Update};
-use ds4_model::{Engine, Error, Message, Sampler, Token};
+use ds4_model::{Engine, Error, Message, Sampler, Token, with_causes};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -212,7 +212,7 @@ impl App {
             .engine
             .chat()
             .render(&Conversation { messages, tools }, render)
-            .map_err(|e| ApiError::invalid(field, chain(&e)))?;
+            .map_err(|e| ApiError::invalid(field, with_causes(&e)))?;
         self.can_fit(text.as_str().len(), field)?;
         Ok(self.engine.tokenizer().encode_segments(&text))
     }
@@ -278,7 +278,7 @@ impl App {
                 context: limit,
                 param: field,
             },
-            other => ApiError::Failed(chain(&other)),
+            other => ApiError::Failed(with_causes(&other)),
         })?;
         self.worker.ask(answer).await
     }
@@ -294,17 +294,6 @@ pub(crate) fn now() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs())
-}
-
-/// An error and its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }
 
 /// An app with the demo model, for tests of what is written.

@@ -223,6 +223,11 @@ fn report(event: &StoreEvent) {
         StoreEvent::Skipped { path, reason } => {
             super::log(format_args!("skipped {}: {reason}", path.display()));
         }
+        StoreEvent::Behind { tokens } => {
+            super::log(format_args!(
+                "{tokens} tokens not kept: too much waits to be written"
+            ));
+        }
         StoreEvent::Failed { reason } => super::log(format_args!("nothing kept: {reason}")),
     }
 }
