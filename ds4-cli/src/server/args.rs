@@ -51,6 +51,9 @@ pub(crate) struct Args {
     /// Requests that may wait; more are answered with 429. 0 is no limit.
     #[arg(long, default_value_t = 256)]
     pub(crate) max_queue: usize,
+    /// Connections at a time; more are answered with 503.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
     /// Temperature, when the request has none.
     #[arg(long, default_value_t = 1.0, value_parser = temperature, allow_negative_numbers = true)]
     pub(crate) default_temperature: f32,

@@ -1,25 +1,25 @@
 //! Routes: which URL leads where, and what holds for all of them.
 
-use std::any::Any;
 use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use ds4_model::Token;
 use ds4_model::tokenizer::Special;
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use serde_json::{Value, json};
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 
 use super::args::Args;
+use super::connections::LONGEST_HEADER;
 use super::error::{ApiError, Shape};
 use super::fields::Route;
 use super::params::{self, Body, typed};
@@ -57,7 +57,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), guard))
-        .layer(CatchPanicLayer::custom(panicked));
+        .layer(middleware::from_fn(caught));
     let router = if app.args.cors {
         let open = CorsLayer::new()
             .allow_origin(AnyOrigin)
@@ -67,7 +67,9 @@ pub(crate) fn router(app: Shared) -> Router {
     } else {
         router
     };
-    router.with_state(app)
+    router
+        .layer(middleware::from_fn_with_state(app.clone(), name))
+        .with_state(app)
 }
 
 fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
@@ -153,6 +155,27 @@ fn object(bytes: &[u8]) -> Result<Body, ApiError> {
     }
 }
 
+/// Every reply has a name, by the header that each kind of client looks for.
+async fn name(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if let Ok(id) = HeaderValue::try_from(app.id("req_")) {
+        for header in ["request-id", "x-request-id"] {
+            let header = HeaderName::from_static(header);
+            response.headers_mut().insert(header, id.clone());
+        }
+    }
+    response
+}
+
+/// A panic is a reply too, and the connection goes on.
+pub(crate) async fn caught(request: Request, next: Next) -> Response {
+    let shape = shape_of(request.uri().path());
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => ApiError::bug(&*panic).response(shape),
+    }
+}
+
 /// The answer to OPTIONS has no body.
 async fn no_content(request: Request, next: Next) -> Response {
     let options = request.method() == Method::OPTIONS;
@@ -166,7 +189,7 @@ async fn no_content(request: Request, next: Next) -> Response {
 /// Who may ask; and an answer to OPTIONS.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if let Err(error) = foreign(&app, request.headers()) {
+    if let Err(error) = header(&request).and_then(|()| foreign(&app, request.headers())) {
         return error.response(shape_of(path));
     }
     if request.method() == Method::OPTIONS {
@@ -179,6 +202,28 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         }
         _ => next.run(request).await,
     }
+}
+
+/// Refuse a header that is too long, and one that HTTP/1.1 does not allow.
+fn header(request: &Request) -> Result<(), ApiError> {
+    let line = request
+        .uri()
+        .path_and_query()
+        .map_or(0, |p| p.as_str().len());
+    let fields = request.headers().iter();
+    // A colon, a blank and the end of a line are four.
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    if line + bytes.sum::<usize>() > LONGEST_HEADER {
+        return Err(ApiError::Header(LONGEST_HEADER));
+    }
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version() >= Version::HTTP_11) {
+        return Err(ApiError::Invalid {
+            message: format!("bad HTTP request: {hosts} Host headers, expected one"),
+            param: None,
+        });
+    }
+    Ok(())
 }
 
 /// Refuse pages that a browser loaded from elsewhere: any page can send to this machine, and read the answer too when its
@@ -232,7 +277,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
-fn shape_of(path: &str) -> Shape {
+/// The shape of errors for clients of a path.
+pub(crate) fn shape_of(path: &str) -> Shape {
     if path.starts_with("/v1/messages") || path.starts_with("/messages") {
         Shape::Anthropic
     } else {
@@ -246,10 +292,6 @@ async fn unknown(request: Request) -> Response {
 
 async fn not_allowed(request: Request) -> Response {
     ApiError::Method.response(shape_of(request.uri().path()))
-}
-
-fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    ApiError::bug(&*panic).response(Shape::OpenAi)
 }
 
 async fn health(State(app): State<Shared>) -> Response {

@@ -19,6 +19,8 @@ pub(crate) struct Metrics {
     prompt: Counter,
     cached: Counter,
     completion: Counter,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
     active: Gauge,
     waiting: Gauge,
     first: Histogram,
@@ -35,6 +37,7 @@ impl Metrics {
             prompt: Counter::default(),
             cached: Counter::default(),
             completion: Counter::default(),
+            connections: Gauge::default(),
             active: Gauge::default(),
             waiting: Gauge::default(),
             first: Histogram::new(buckets()),
@@ -55,6 +58,11 @@ impl Metrics {
             "completion_tokens",
             "Tokens of answers",
             metrics.completion.clone(),
+        );
+        registry.register(
+            "connections",
+            "Open connections",
+            metrics.connections.clone(),
         );
         registry.register(
             "active_answers",

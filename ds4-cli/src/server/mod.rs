@@ -9,6 +9,7 @@
 mod args;
 mod chat;
 mod completions;
+mod connections;
 mod error;
 mod fields;
 mod http;
@@ -36,6 +37,7 @@ use tokio::sync::oneshot;
 use crate::exit::{self, Exit};
 use crate::refused;
 use args::Args;
+use connections::Limit;
 use state::{App, Shared};
 
 /// How long clients that do not read their last words are waited for.
@@ -74,10 +76,6 @@ fn serve(mut args: Args) -> Result<()> {
         let stem = args.model.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     });
-    let store = match &args.kv_disk_dir {
-        None => None,
-        Some(folder) => Some(open_store(folder, args.kv_disk_space_mb << 20, &engine)?),
-    };
     let mut settings = Settings::default();
     settings.slots = args.sessions.get();
     settings.queue = match args.max_queue {
@@ -86,10 +84,16 @@ fn serve(mut args: Args) -> Result<()> {
     };
     settings.slice = args.mixed_prefill_quantum.get();
     settings.store_from = args.kv_cache_min_tokens;
-    let scheduler = Scheduler::new(engine.clone(), settings, store)?;
+    let (folder, limit) = (args.kv_disk_dir.clone(), args.kv_disk_space_mb << 20);
+    let own = engine.clone();
+    let make = move || {
+        let store = folder
+            .as_deref()
+            .map(|folder| open_store(folder, limit, &own));
+        Ok(Scheduler::new(own.clone(), settings, store.transpose()?)?)
+    };
     let metrics = metrics::Metrics::new();
-    let (worker, thread) = worker::Worker::start(scheduler, metrics.clone())
-        .context("cannot start the engine's thread")?;
+    let (worker, thread) = worker::Worker::start(make, metrics.clone())?;
     let app = Arc::new(App::new(engine, args, name, worker, metrics));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -101,10 +105,10 @@ fn serve(mut args: Args) -> Result<()> {
     let engine_ended = thread.join();
     // Requests that are still being answered when the grace is over, or read, are cut off here.
     runtime.shutdown_background();
-    if engine_ended.is_err() {
-        anyhow::bail!("the engine's thread panicked");
+    match engine_ended {
+        Ok(ended) => ended.and(served),
+        Err(_) => anyhow::bail!("the engine's thread panicked"),
     }
-    served
 }
 
 /// Open the folder of timelines. Who starts a server again at once may find the old one still writing: that takes seconds.
@@ -139,6 +143,8 @@ async fn listen(app: Shared) -> Result<()> {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            // Without it there is nothing to serve.
+            () = worker.gone() => {}
         }
         log(format_args!("stopping; a second signal stops at once"));
         tokio::spawn(async move {
@@ -155,9 +161,13 @@ async fn listen(app: Shared) -> Result<()> {
         let _ = stopped.await;
         tokio::time::sleep(GRACE).await;
     };
+    let limit = Limit {
+        most: app.args.max_connections,
+        open: app.metrics.connections.clone(),
+    };
     tokio::select! {
-        served = axum::serve(listener, http::router(app)).with_graceful_shutdown(told).into_future() =>
-            served.context("cannot go on serving"),
-        () = over => Ok(()),
+        () = connections::serve(listener, http::router(app), limit, told) => {}
+        () = over => {}
     }
+    Ok(())
 }

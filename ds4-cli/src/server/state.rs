@@ -315,8 +315,15 @@ pub(crate) fn demo() -> Shared {
     let args = Args::parse_from(["ds4-server", "-m", file]);
     let engine = Engine::open(file, ds4_model::Options::default()).unwrap();
     let settings = ds4_model::serve::Settings::default();
-    let scheduler = ds4_model::serve::Scheduler::new(engine.clone(), settings, None).unwrap();
+    let own = engine.clone();
+    let make = move || {
+        Ok(ds4_model::serve::Scheduler::new(
+            own.clone(),
+            settings,
+            None,
+        )?)
+    };
     let metrics = Metrics::new();
-    let (worker, _) = Worker::start(scheduler, metrics.clone()).unwrap();
+    let (worker, _) = Worker::start(make, metrics.clone()).unwrap();
     Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

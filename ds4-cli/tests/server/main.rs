@@ -7,6 +7,7 @@
 #![cfg(unix)]
 
 mod client;
+mod connections;
 mod doors;
 mod hostile;
 mod keep;

@@ -81,6 +81,8 @@ pub(crate) const LAYERS: [Layer; 8] = [
             "ctrlc",
             "futures-util",
             "globset",
+            "hyper",
+            "hyper-util",
             "indicatif",
             "prometheus-client",
             "regex",
