@@ -13,11 +13,14 @@ const HISTORY: &str = "DS4_HISTORY";
 /// The key of the server. Its value is nobody's business.
 pub(crate) const API_KEY: &str = "DS4_API_KEY";
 
+/// A file to lock, for one program with a model at a time.
+pub(crate) const LOCK: &str = "DS4_LOCK_FILE";
+
 /// What begins like ours.
 const PREFIX: &str = "DS4_";
 
 /// Each variable and what it does.
-const TABLE: [(&str, &str); 3] = [
+const TABLE: [(&str, &str); 4] = [
     (
         THREADS,
         "threads of every program, where -t does not say; 0 is one a core",
@@ -29,6 +32,10 @@ const TABLE: [(&str, &str); 3] = [
     (
         API_KEY,
         "key that clients of ds4-server must send, where --api-key does not say",
+    ),
+    (
+        LOCK,
+        "file that ds4 and ds4-server lock, so that one of them runs at a time; it has the number of its process",
     ),
 ];
 

@@ -22,6 +22,7 @@ pub mod frontier;
 mod imatrix;
 mod inspect;
 mod interrupt;
+mod lock;
 mod progress;
 mod quantize;
 mod reading;
@@ -51,8 +52,8 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         Err(error) => return exit::usage(&error),
     };
     let Some(command) = args.command else {
-        let refused = refused::check(&matches);
-        return exit::report_as(refused.and_then(|()| chat::run(&args.chat)));
+        let allowed = refused::check(&matches).and_then(|()| Ok(lock::take()?));
+        return exit::report_as(allowed.and_then(|_lock| chat::run(&args.chat)));
     };
     let result = match command {
         args::Command::Inspect(args) => inspect::run(&args),

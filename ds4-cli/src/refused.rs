@@ -9,7 +9,7 @@ use crate::chat::line;
 use crate::exit::{self, Exit, Usage};
 
 /// Why, and the options.
-const REFUSED: [(&str, &[&str]); 8] = [
+const REFUSED: [(&str, &[&str]); 9] = [
     (
         "this build computes on the processor alone",
         &[
@@ -103,6 +103,15 @@ const REFUSED: [(&str, &[&str]); 8] = [
         ],
     ),
     ("the server is `ds4-server`", &["server"]),
+    (
+        "timelines are kept where prompts end and conversations part; `--kv-cache-min-tokens N` says from which length",
+        &[
+            "kv-cache-cold-max-tokens",
+            "kv-cache-continued-interval-tokens",
+            "kv-cache-boundary-trim-tokens",
+            "kv-cache-boundary-align-tokens",
+        ],
+    ),
 ];
 
 /// Most values that one of them has.

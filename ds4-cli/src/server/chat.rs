@@ -79,10 +79,35 @@ fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
             let what = format!("`{field}`: expected an object");
             return Err(ApiError::invalid(&field, what));
         }
-        Message::deserialize(value)
-            .map_err(|e| ApiError::invalid(&field, format!("`{field}`: {e}")))
+        let read = match &value["content"] {
+            Value::Array(parts) if parts.iter().any(is_of_responses) => {
+                Message::deserialize(as_text(value, parts))
+            }
+            _ => Message::deserialize(value),
+        };
+        read.map_err(|e| ApiError::invalid(&field, format!("`{field}`: {e}")))
     };
     list.iter().enumerate().map(message).collect()
+}
+
+/// Whether a part of a message is of a kind that the other API of OpenAI has for text, or says that an answer was refused.
+fn is_of_responses(part: &Value) -> bool {
+    matches!(
+        part["type"].as_str(),
+        Some("input_text" | "output_text" | "refusal")
+    )
+}
+
+/// `message` with parts of text alone. That an answer was refused is in no text that the model could read.
+fn as_text(message: &Value, parts: &[Value]) -> Value {
+    let parts = parts.iter().filter(|part| part["type"] != "refusal");
+    let part = |part: &Value| match part["type"].as_str() {
+        Some("input_text" | "output_text") => json!({ "type": "text", "text": part["text"] }),
+        _ => part.clone(),
+    };
+    let mut message = message.clone();
+    message["content"] = parts.map(part).collect();
+    message
 }
 
 /// What the answer must look like. A schema is told to the model too, in its system message, as it was trained.

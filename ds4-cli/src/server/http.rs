@@ -51,6 +51,7 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/health", get(health))
         .route("/v1/health", get(health))
         .route("/metrics", get(metrics))
+        .route("/stats", get(stats))
         .route("/tokenize", post(tokenize))
         .route("/detokenize", post(detokenize))
         .route("/apply-template", post(apply_template))
@@ -308,6 +309,16 @@ async fn metrics(State(app): State<Shared>) -> Response {
     ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
 }
 
+/// The counters, and what is being answered.
+async fn stats(State(app): State<Shared>) -> Response {
+    let mut stats = app.metrics.json();
+    stats["model"] = json!(app.model);
+    stats["context"] = json!(app.engine.context());
+    stats["sessions"] = json!(app.args.sessions);
+    stats["uptime_seconds"] = json!(super::state::now().saturating_sub(app.started));
+    Json(stats).into_response()
+}
+
 fn describe(app: &Shared) -> Value {
     let context = app.engine.context();
     let parameters: Vec<&str> = super::fields::honoured(Route::Chat).collect();
@@ -327,16 +338,52 @@ fn describe(app: &Shared) -> Value {
     })
 }
 
-async fn models(State(app): State<Shared>) -> Response {
-    Json(json!({ "object": "list", "data": [describe(&app)] })).into_response()
+/// As Anthropic describes a model.
+fn describe_to_anthropic(app: &Shared) -> Value {
+    json!({
+        "type": "model",
+        "id": app.model,
+        "display_name": app.model,
+        // Nobody knows when it was released; Anthropic writes that so.
+        "created_at": "1970-01-01T00:00:00Z",
+        "max_input_tokens": app.engine.context(),
+        "max_tokens": app.args.tokens.min(app.engine.context()),
+    })
 }
 
-async fn model(State(app): State<Shared>, Path(id): Path<String>) -> Response {
-    if id == app.model {
-        return Json(describe(&app)).into_response();
+/// Whose client asks, on routes that both have.
+fn shape_for(headers: &HeaderMap) -> Shape {
+    if headers.contains_key("anthropic-version") {
+        Shape::Anthropic
+    } else {
+        Shape::OpenAi
     }
-    let what = format!("the model `{id}` does not exist here; `{}` does", app.model);
-    ApiError::NotFound(what).response(Shape::OpenAi)
+}
+
+async fn models(State(app): State<Shared>, headers: HeaderMap) -> Response {
+    let list = match shape_for(&headers) {
+        Shape::OpenAi => json!({ "object": "list", "data": [describe(&app)] }),
+        Shape::Anthropic => json!({
+            "data": [describe_to_anthropic(&app)],
+            "has_more": false,
+            "first_id": app.model,
+            "last_id": app.model,
+        }),
+    };
+    Json(list).into_response()
+}
+
+async fn model(State(app): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let shape = shape_for(&headers);
+    if id != app.model {
+        let what = format!("the model `{id}` does not exist here; `{}` does", app.model);
+        return ApiError::NotFound(what).response(shape);
+    }
+    Json(match shape {
+        Shape::OpenAi => describe(&app),
+        Shape::Anthropic => describe_to_anthropic(&app),
+    })
+    .into_response()
 }
 
 async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {

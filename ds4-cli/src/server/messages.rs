@@ -155,10 +155,7 @@ fn user(content: &Value, field: &str, out: &mut Vec<Message>) -> Result<(), ApiE
                     out.push(Message::user(std::mem::take(&mut said).join("\n\n")));
                 }
                 let id = string(block, "tool_use_id", &field)?;
-                out.push(Message::tool(
-                    id,
-                    text(&block["content"], &format!("{field}.content"))?,
-                ));
+                out.push(Message::tool(id, result(block, &field)?));
             }
             kind => return Err(unknown_block(&field, kind)),
         }
@@ -167,6 +164,20 @@ fn user(content: &Value, field: &str, out: &mut Vec<Message>) -> Result<(), ApiE
         out.push(Message::user(said.join("\n\n")));
     }
     Ok(())
+}
+
+/// The text of a result. The model's format has no mark for one that failed, so its text says so.
+fn result(block: &Value, field: &str) -> Result<String, ApiError> {
+    let said = text(&block["content"], &format!("{field}.content"))?;
+    match &block["is_error"] {
+        Value::Null | Value::Bool(false) => Ok(said),
+        Value::Bool(true) => Ok(format!("Error: {said}").trim_end().to_owned()),
+        _ => {
+            let field = format!("{field}.is_error");
+            let what = format!("`{field}`: expected true or false");
+            Err(ApiError::invalid(&field, what))
+        }
+    }
 }
 
 fn assistant(content: &Value, field: &str) -> Result<Message, ApiError> {

@@ -13,12 +13,17 @@ mod connections;
 mod error;
 mod fields;
 mod http;
+mod kind;
 mod messages;
 mod metrics;
 mod params;
 mod reply;
 mod responses;
 mod state;
+mod stats;
+mod trace;
+#[cfg(test)]
+mod walk;
 mod worker;
 
 use std::ffi::OsString;
@@ -28,14 +33,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::CommandFactory;
+use ds4_model::Engine;
 use ds4_model::serve::{Scheduler, Settings, Store, StoreError};
-use ds4_model::{Engine, Options};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::exit::{self, Exit};
-use crate::refused;
+use crate::{lock, refused};
 use args::Args;
 use connections::Limit;
 use state::{App, Shared};
@@ -45,6 +51,11 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a folder in use is waited for.
 const RESTART: Duration = Duration::from_secs(10);
+
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    Args::command()
+}
 
 /// Parse the command line and serve until told to stop.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
@@ -66,14 +77,15 @@ fn serve(mut args: Args) -> Result<()> {
             .ok()
             .filter(|k| !k.is_empty());
     }
-    let mut options = Options::default();
-    options.threads = args.threads;
-    options.prefill_rows = args.prefill_chunk.get();
-    options.context = Some(args.context.get());
-    let engine = Engine::open(&args.model, options)
-        .with_context(|| format!("cannot open {}", args.model.display()))?;
+    if let Some(folder) = &args.chdir {
+        let name = || format!("cannot go to {}", folder.display());
+        std::env::set_current_dir(folder).with_context(name)?;
+    }
+    let _lock = lock::take()?;
+    let trace = args.trace.as_deref().map(trace::Trace::open).transpose()?;
+    let engine = args.running.open(Some(args.context.get()))?;
     let name = args.alias.clone().unwrap_or_else(|| {
-        let stem = args.model.file_stem().unwrap_or_default();
+        let stem = args.running.model.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     });
     let mut settings = Settings::default();
@@ -93,7 +105,8 @@ fn serve(mut args: Args) -> Result<()> {
         Ok(Scheduler::new(own.clone(), settings, store.transpose()?)?)
     };
     let metrics = metrics::Metrics::new();
-    let (worker, thread) = worker::Worker::start(make, metrics.clone())?;
+    let trace = trace.map(|trace| (trace, engine.tokenizer().clone()));
+    let (worker, thread) = worker::Worker::start(make, metrics.clone(), trace)?;
     let app = Arc::new(App::new(engine, args, name, worker, metrics));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -123,19 +123,17 @@ pub(crate) fn sampler(body: &Body, app: &App) -> Result<Sampler, ApiError> {
 
 /// Most tokens of the answer, by the first of `names` that is there.
 pub(crate) fn limit(body: &Body, names: &[&str], app: &App) -> Result<usize, ApiError> {
+    let mut limit = None;
+    // All are read, so that a wrong one is an error beside a right one too.
     for name in names {
-        match typed::<usize>(body, name)? {
-            Some(0) => {
-                return Err(ApiError::invalid(
-                    name,
-                    format!("`{name}` is 0, expected at least 1"),
-                ));
-            }
-            Some(n) => return Ok(n),
-            None => {}
+        let most = typed::<usize>(body, name)?;
+        if most == Some(0) {
+            let what = format!("`{name}` is 0, expected at least 1");
+            return Err(ApiError::invalid(name, what));
         }
+        limit = limit.or(most);
     }
-    Ok(app.args.tokens)
+    Ok(limit.unwrap_or(app.args.tokens))
 }
 
 /// Strings that end the answer.

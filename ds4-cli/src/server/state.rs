@@ -83,8 +83,13 @@ impl App {
         worker: Worker,
         metrics: Metrics,
     ) -> Self {
+        let remembered = if args.disable_exact_dsml_tool_replay {
+            0
+        } else {
+            args.tool_memory_max_ids
+        };
         Self {
-            replays: Mutex::new(Replays::new(args.tool_memory_max_ids, REPLAY_BYTES)),
+            replays: Mutex::new(Replays::new(remembered, REPLAY_BYTES)),
             started: now(),
             grammars: OnceLock::new(),
             longest: OnceLock::new(),
@@ -324,6 +329,6 @@ pub(crate) fn demo() -> Shared {
         )?)
     };
     let metrics = Metrics::new();
-    let (worker, _) = Worker::start(make, metrics.clone()).unwrap();
+    let (worker, _) = Worker::start(make, metrics.clone(), None).unwrap();
     Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

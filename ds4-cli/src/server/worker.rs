@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use ds4_model::Tokenizer;
 use ds4_model::chat::{Parsed, Replay};
 use ds4_model::serve::{
     Answer, Busy, Clients, End, Ended, Id, Readiness, Scheduler, StoreEvent, Turn, Update, Usage,
@@ -19,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::ApiError;
 use super::metrics::Metrics;
+use super::trace::Trace;
 
 /// Updates that may wait for a slow client; then its answer pauses.
 const UPDATES: usize = 64;
@@ -80,12 +82,13 @@ impl Worker {
     pub(crate) fn start<T: Turns + Send + 'static>(
         mut make: impl FnMut() -> Result<T> + Send + 'static,
         metrics: Metrics,
+        trace: Option<(Trace, Tokenizer)>,
     ) -> Result<(Self, JoinHandle<Result<()>>)> {
         let (commands, inbox) = mpsc::channel(64);
         let first = make()?;
         let thread = std::thread::Builder::new()
             .name("engine".to_owned())
-            .spawn(move || work(first, make, inbox, metrics))
+            .spawn(move || work(first, make, inbox, metrics, trace))
             .context("cannot start the engine's thread")?;
         Ok((Self { commands }, thread))
     }
@@ -135,9 +138,19 @@ struct Client {
 struct Connected {
     clients: HashMap<Id, Client>,
     metrics: Metrics,
+    trace: Option<(Trace, Tokenizer)>,
 }
 
 impl Connected {
+    fn report(&mut self, events: &[StoreEvent]) {
+        for what in events.iter().map(words) {
+            super::log(format_args!("{what}"));
+            if let Some((trace, _)) = &mut self.trace {
+                trace.store(&what);
+            }
+        }
+    }
+
     /// All answers in progress end with `error`.
     fn fail(&mut self, error: &ApiError) {
         for (id, client) in self.clients.drain() {
@@ -145,6 +158,7 @@ impl Connected {
                 continue;
             }
             self.metrics.count("failed");
+            self.metrics.requests.over(id);
             let took = client.asked.elapsed().as_secs_f64();
             super::log(format_args!("request {id}: finish=failed {took:.3} s"));
             let end = End {
@@ -187,6 +201,10 @@ impl Clients for Connected {
         let Some(client) = self.clients.get_mut(&id) else {
             return;
         };
+        self.metrics.requests.update(id, &update);
+        if let Some((trace, _)) = &mut self.trace {
+            trace.update(id, &update);
+        }
         if client.first.is_none() && (!update.deltas.is_empty() || update.end.is_some()) {
             client.first = Some(Instant::now());
             self.metrics.first_token(client.asked.elapsed());
@@ -216,8 +234,12 @@ impl Clients for Connected {
         let Some(client) = self.clients.remove(&id) else {
             return;
         };
+        self.metrics.requests.over(id);
         if !client.ended {
             self.metrics.count("gone");
+            if let Some((trace, _)) = &mut self.trace {
+                trace.gone(id);
+            }
             let took = client.asked.elapsed().as_secs_f64();
             super::log(format_args!("request {id}: finish=gone {took:.3} s"));
         }
@@ -230,10 +252,12 @@ fn work<T: Turns>(
     mut make: impl FnMut() -> Result<T>,
     inbox: mpsc::Receiver<Command>,
     metrics: Metrics,
+    trace: Option<(Trace, Tokenizer)>,
 ) -> Result<()> {
     let connected = Connected {
         clients: HashMap::new(),
         metrics,
+        trace,
     };
     let mut engine = Engine {
         inbox,
@@ -289,7 +313,7 @@ impl Engine {
             }
             let turn = scheduler.turn(&mut self.connected);
             self.connected.metrics.load(turn.active, turn.waiting);
-            scheduler.take_events().iter().for_each(report);
+            self.connected.report(&scheduler.take_events());
             active = turn.active + turn.waiting;
             if active > 0 && !turn.worked {
                 std::thread::sleep(PAUSE);
@@ -297,7 +321,7 @@ impl Engine {
         }
         self.stopping = true;
         scheduler.shut_down(&mut self.connected);
-        scheduler.take_events().iter().for_each(report);
+        self.connected.report(&scheduler.take_events());
     }
 }
 
@@ -310,29 +334,32 @@ fn take(scheduler: &mut impl Turns, connected: &mut Connected, id: Id, job: Job)
         ended: false,
     };
     connected.clients.insert(id, client);
+    let prompt = job.answer.prompt();
+    connected.metrics.requests.begin(id, prompt.len());
+    if let Some((trace, tokenizer)) = &mut connected.trace {
+        trace.prompt(id, prompt.len(), &tokenizer.decode(prompt));
+    }
     let taken = scheduler.submit(id, *job.answer).map_err(|busy| {
         connected.clients.remove(&id);
         connected.metrics.count("refused");
+        connected.metrics.requests.over(id);
         ApiError::Busy(busy.to_string())
     });
     // Whoever asked may be gone by now; the next turn notices.
     let _ = job.taken.send(taken);
 }
 
-fn report(event: &StoreEvent) {
+/// What happened to kept timelines, in words.
+fn words(event: &StoreEvent) -> String {
     match event {
         StoreEvent::Saved { tokens, bytes } => {
-            super::log(format_args!("kept {tokens} tokens on disk, {bytes} bytes"));
+            format!("kept {tokens} tokens on disk, {bytes} bytes")
         }
-        StoreEvent::Loaded { tokens } => super::log(format_args!("took up {tokens} kept tokens")),
-        StoreEvent::Evicted { tokens } => super::log(format_args!("made room: {tokens} tokens")),
-        StoreEvent::Dropped { path, reason } => {
-            super::log(format_args!("dropped {}: {reason}", path.display()));
-        }
-        StoreEvent::Skipped { path, reason } => {
-            super::log(format_args!("skipped {}: {reason}", path.display()));
-        }
-        StoreEvent::Failed { reason } => super::log(format_args!("nothing kept: {reason}")),
+        StoreEvent::Loaded { tokens } => format!("took up {tokens} kept tokens"),
+        StoreEvent::Evicted { tokens } => format!("made room: {tokens} tokens"),
+        StoreEvent::Dropped { path, reason } => format!("dropped {}: {reason}", path.display()),
+        StoreEvent::Skipped { path, reason } => format!("skipped {}: {reason}", path.display()),
+        StoreEvent::Failed { reason } => format!("nothing kept: {reason}"),
     }
 }
 
@@ -394,7 +421,7 @@ mod tests {
             let turns = first.then_some(2);
             Ok(Faulty { inner, turns })
         };
-        let (worker, thread) = Worker::start(make, Metrics::new()).unwrap();
+        let (worker, thread) = Worker::start(make, Metrics::new(), None).unwrap();
         let ask = || {
             let mut request = Request::new(Reading::Text);
             request.prompt = model.tokenizer().encode("The capital", Special::None);
