@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
@@ -12,25 +11,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use ds4_model::Token;
-use ds4_model::tokenizer::Special;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 
 use super::args::Args;
+use super::body::with_body;
 use super::connections::LONGEST_HEADER;
 use super::error::{ApiError, Shape};
 use super::fields::Route;
-use super::params::{self, Body, typed};
+use super::params::Body;
 use super::reply::{Dialect, respond};
 use super::state::{Ready, Shared};
-use super::{chat, completions, messages, responses};
-
-/// A client that sends no more of a body for so long is gone.
-const PIECE: Duration = Duration::from_secs(10);
-/// The longest that a body may take.
-const WHOLE_BODY: Duration = Duration::from_secs(60);
+use super::{chat, completions, messages, responses, tokens};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -52,8 +45,8 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/v1/health", get(health))
         .route("/metrics", get(metrics))
         .route("/stats", get(stats))
-        .route("/tokenize", post(tokenize))
-        .route("/detokenize", post(detokenize))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
         .route("/apply-template", post(apply_template))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
@@ -93,67 +86,11 @@ fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
 async fn run<D: Dialect>(
     app: &Shared,
     request: Request,
-    ready: fn(&Shared, &Body) -> Result<Ready<D>, ApiError>,
+    ready: fn(&Shared, Body) -> Result<Ready<D>, ApiError>,
 ) -> Result<Response, ApiError> {
     let ready = with_body(app, request, ready).await?;
     let updates = app.send(ready.request, ready.field).await?;
     Ok(respond(updates, ready.dialect, ready.stream).await)
-}
-
-/// What `work` makes of the body, a JSON object of no more than the allowed size.
-async fn with_body<T: Send + 'static>(
-    app: &Shared,
-    request: Request,
-    work: impl FnOnce(&Shared, &Body) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let most = (app.args.max_body_mb as usize) << 20;
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > most) {
-        return Err(ApiError::TooLarge(most));
-    }
-    // What is not said counts as the most it can be.
-    let held = app.hold(length.unwrap_or(most)).await?;
-    let bytes = tokio::time::timeout(WHOLE_BODY, receive(request.into_body(), most))
-        .await
-        .map_err(|_| ApiError::Slow)??;
-    app.read(move |app| {
-        let body = object(&bytes)?;
-        drop(bytes);
-        let done = work(app, &body);
-        drop(held);
-        done
-    })
-    .await
-}
-
-/// All of a body, of at most so many bytes.
-async fn receive(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
-    let mut stream = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(piece) = tokio::time::timeout(PIECE, stream.next())
-        .await
-        .map_err(|_| ApiError::Slow)?
-    {
-        let piece = piece.map_err(|_| ApiError::Slow)?;
-        if bytes.len() + piece.len() > most {
-            return Err(ApiError::TooLarge(most));
-        }
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(bytes)
-}
-
-fn object(bytes: &[u8]) -> Result<Body, ApiError> {
-    let invalid = |what: String| ApiError::Invalid {
-        message: format!("invalid JSON request: {what}"),
-        param: None,
-    };
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(body)) => Ok(body),
-        Ok(_) => Err(invalid("expected an object".to_owned())),
-        Err(error) => Err(invalid(error.to_string())),
-    }
 }
 
 /// Every reply has a name, by the header that each kind of client looks for.
@@ -391,68 +328,12 @@ async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
     document(counted, Shape::Anthropic)
 }
 
-fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
+/// A document, or an error in the shape of `shape`.
+pub(crate) fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
     match result {
         Ok(document) => Json(document).into_response(),
         Err(error) => error.response(shape),
     }
-}
-
-/// Refuse members of `body` that are not in `names`.
-fn only(body: &Body, names: &[&str]) -> Result<(), ApiError> {
-    match body.keys().find(|name| !names.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(ApiError::Unsupported {
-            param: name.clone(),
-            why: String::new(),
-        }),
-    }
-}
-
-async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
-    let tokens = with_body(&app, request, |app, body| {
-        only(
-            body,
-            &["content", "add_special", "parse_special", "with_pieces"],
-        )?;
-        let Some(text) = typed::<String>(body, "content")? else {
-            return Err(ApiError::invalid("content", "missing content"));
-        };
-        let flag = |name, otherwise| Ok(typed(body, name)?.unwrap_or(otherwise));
-        let special = if flag("parse_special", true)? {
-            Special::All
-        } else {
-            Special::None
-        };
-        let tokenizer = app.engine.tokenizer();
-        let mut tokens = tokenizer.encode(&text, special);
-        if flag("add_special", false)?
-            && let Some(bos) = tokenizer.bos()
-        {
-            tokens.insert(0, bos);
-        }
-        if !flag("with_pieces", false)? {
-            return Ok(json!({ "tokens": tokens }));
-        }
-        let piece = |&id: &Token| match std::str::from_utf8(tokenizer.token_bytes(id)) {
-            Ok(text) => json!({ "id": id, "piece": text }),
-            Err(_) => json!({ "id": id, "piece": tokenizer.token_bytes(id) }),
-        };
-        Ok(json!({ "tokens": tokens.iter().map(piece).collect::<Vec<_>>() }))
-    });
-    document(tokens.await, Shape::OpenAi)
-}
-
-async fn detokenize(State(app): State<Shared>, request: Request) -> Response {
-    let text = with_body(&app, request, |app, body| {
-        only(body, &["tokens"])?;
-        let list: Vec<Value> =
-            typed(body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
-        let tokenizer = app.engine.tokenizer();
-        let tokens = params::tokens(&list, tokenizer.vocab_len(), "tokens")?;
-        Ok(json!({ "content": tokenizer.decode(&tokens) }))
-    });
-    document(text.await, Shape::OpenAi)
 }
 
 /// The prompt of a chat request, as text.

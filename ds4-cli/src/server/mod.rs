@@ -7,6 +7,7 @@
 //! ```
 
 mod args;
+mod body;
 mod chat;
 mod completions;
 mod connections;
@@ -21,6 +22,7 @@ mod reply;
 mod responses;
 mod state;
 mod stats;
+mod tokens;
 mod trace;
 #[cfg(test)]
 mod walk;

@@ -71,6 +71,23 @@ pub(crate) fn typed<T: DeserializeOwned>(body: &Body, name: &str) -> Result<Opti
         .transpose()
 }
 
+/// The list `name`, taken out of the body, so that nothing of it is copied.
+pub(crate) fn take_list(body: &mut Body, name: &str) -> Result<Option<Vec<Value>>, ApiError> {
+    match take(body.get_mut(name)) {
+        Value::Null => Ok(None),
+        Value::Array(list) => Ok(Some(list)),
+        _ => {
+            let what = format!("`{name}`: expected a list");
+            Err(ApiError::invalid(name, what))
+        }
+    }
+}
+
+/// The value, which is `null` from then on; a missing one is too.
+pub(crate) fn take(value: Option<&mut Value>) -> Value {
+    value.map(Value::take).unwrap_or_default()
+}
+
 /// The member `inner` of the object `outer` as a `T`.
 pub(crate) fn nested<T: DeserializeOwned>(
     body: &Body,
@@ -250,7 +267,11 @@ pub(crate) fn tools(
             }
         }
     };
-    let list: Vec<Value> = typed(body, "tools")?.unwrap_or_default();
+    let list = match get(body, "tools") {
+        None => &[][..],
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(ApiError::invalid("tools", "`tools`: expected a list")),
+    };
     let tools = list
         .iter()
         .enumerate()

@@ -212,6 +212,9 @@ impl App {
             }
             last.partial = true;
         }
+        // Before it is copied into a prompt.
+        let said = messages.iter().map(|m| m.content.len());
+        self.can_fit(said.sum(), field)?;
         self.replays().put_back(&mut messages);
         let text = self
             .engine
