@@ -84,6 +84,9 @@ pub(crate) struct Fit {
 pub(crate) struct Completions {
     /// The shell.
     pub(crate) shell: clap_complete::Shell,
+    /// The program.
+    #[arg(default_value = "ds4", value_parser = ["ds4", "ds4-server", "ds4-bench", "ds4-eval", "ds4-agent"])]
+    pub(crate) program: String,
 }
 
 #[derive(clap::Args)]

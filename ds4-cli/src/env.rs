@@ -18,6 +18,9 @@ pub(crate) const BENCH_NO_SNAPSHOT: &str = "DS4_BENCH_DISABLE_SNAPSHOT";
 pub(crate) const BENCH_ANY_SNAPSHOT: &str = "DS4_BENCH_FORCE_SNAPSHOT";
 pub(crate) const BENCH_SNAPSHOT_BYTES: &str = "DS4_BENCH_SNAPSHOT_MAX_BYTES";
 
+/// A file to lock, for one program with a model at a time.
+pub(crate) const LOCK: &str = "DS4_LOCK_FILE";
+
 /// What begins like ours.
 const PREFIX: &str = "DS4_";
 
@@ -46,6 +49,10 @@ const TABLE: &[(&str, &str)] = &[
     (
         BENCH_SNAPSHOT_BYTES,
         "most bytes of that copy, or `unlimited`",
+    ),
+    (
+        LOCK,
+        "file that ds4 and ds4-server lock, so that one of them runs at a time; it has the number of its process",
     ),
 ];
 

@@ -24,6 +24,7 @@ mod help;
 mod imatrix;
 mod inspect;
 mod interrupt;
+mod lock;
 mod progress;
 mod prompt;
 mod quantize;
@@ -60,8 +61,8 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     };
     env::warn();
     let Some(command) = args.command else {
-        let refused = refused::check(&matches);
-        return exit::report_as(refused.and_then(|()| chat::run(&args.chat)));
+        let allowed = refused::check(&matches).and_then(|()| Ok(lock::take()?));
+        return exit::report_as(allowed.and_then(|_lock| chat::run(&args.chat)));
     };
     let result = match command {
         args::Command::Inspect(args) => inspect::run(&args),

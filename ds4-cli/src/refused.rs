@@ -10,7 +10,7 @@ use crate::exit::{self, Exit, Usage};
 use crate::{env, help};
 
 /// Why, and the options.
-const REFUSED: [(&str, &[&str]); 9] = [
+const REFUSED: [(&str, &[&str]); 10] = [
     ("`ds4` and `ds4-bench` write profiles", &["expert-profile"]),
     (
         "this build computes on the processor alone",
@@ -98,6 +98,15 @@ const REFUSED: [(&str, &[&str]); 9] = [
         ],
     ),
     ("the server is `ds4-server`", &["server"]),
+    (
+        "timelines are kept where prompts end and conversations part; `--kv-cache-min-tokens N` says from which length",
+        &[
+            "kv-cache-cold-max-tokens",
+            "kv-cache-continued-interval-tokens",
+            "kv-cache-boundary-trim-tokens",
+            "kv-cache-boundary-align-tokens",
+        ],
+    ),
 ];
 
 /// Most values that one of them has.

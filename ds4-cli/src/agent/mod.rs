@@ -36,6 +36,11 @@ use tools::{Declared, Limits, Toolbox};
 use transcript::Transcript;
 use turn::Agent;
 
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// What a model is told when nobody says otherwise.
 const SYSTEM: &str = "You are an agent that works in a folder of files. Use the tools to look before you change anything, \
     make small changes, and check them. A user may refuse a call; then ask or do it another way. Say briefly what you did.";

@@ -29,6 +29,11 @@ use remote::Remote;
 use report::Report;
 use trace::{Entry, Trace};
 
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// Tokens that a message's markers and the effort's text can take, at most.
 const MARKERS: usize = 256;
 

@@ -25,6 +25,11 @@ use crate::{env, refused};
 use args::Args;
 use table::Row;
 
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// Most bytes of a snapshot, when nobody says: larger ones take longer to copy than the session takes to go back.
 const SNAPSHOT_MAX: u64 = 1 << 30;
 

@@ -83,8 +83,13 @@ impl App {
         worker: Worker,
         metrics: Metrics,
     ) -> Self {
+        let remembered = if args.disable_exact_dsml_tool_replay {
+            0
+        } else {
+            args.tool_memory_max_ids
+        };
         Self {
-            replays: Mutex::new(Replays::new(args.tool_memory_max_ids, REPLAY_BYTES)),
+            replays: Mutex::new(Replays::new(remembered, REPLAY_BYTES)),
             started: now(),
             grammars: OnceLock::new(),
             longest: OnceLock::new(),
@@ -207,6 +212,9 @@ impl App {
             }
             last.partial = true;
         }
+        // Before it is copied into a prompt.
+        let said = messages.iter().map(|m| m.content.len());
+        self.can_fit(said.sum(), field)?;
         self.replays().put_back(&mut messages);
         let text = self
             .engine
@@ -304,8 +312,15 @@ pub(crate) fn demo() -> Shared {
     let args = Args::parse_from(["ds4-server", "-m", file]);
     let engine = Engine::open(file, ds4_model::Options::default()).unwrap();
     let settings = ds4_model::serve::Settings::default();
-    let scheduler = ds4_model::serve::Scheduler::new(engine.clone(), settings, None).unwrap();
+    let own = engine.clone();
+    let make = move || {
+        Ok(ds4_model::serve::Scheduler::new(
+            own.clone(),
+            settings,
+            None,
+        )?)
+    };
     let metrics = Metrics::new();
-    let (worker, _) = Worker::start(scheduler, metrics.clone()).unwrap();
+    let (worker, _) = Worker::start(make, metrics.clone(), None).unwrap();
     Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

@@ -7,11 +7,14 @@
 #![cfg(unix)]
 
 mod client;
+mod connections;
 mod doors;
 mod hostile;
 mod keep;
 mod load;
+mod options;
 mod prefill;
+mod told;
 
 use client::{Server, request};
 use serde_json::{Value, json};
@@ -265,6 +268,22 @@ fn what_cannot_be_served_is_refused_at_the_start() {
             "processor alone",
         ),
         (&["-m", client::DEMO, "--ctx", "0"], 2, "--ctx"),
+        (
+            &["-m", client::DEMO, "--kv-cache-cold-max-tokens", "30000"],
+            2,
+            "--kv-cache-cold-max-tokens is not taken: timelines are kept where",
+        ),
+        (&["-m", client::DEMO, "--chdir", "nowhere"], 1, "nowhere"),
+        (
+            &["-m", client::DEMO, "--trace", "nowhere/trace"],
+            1,
+            "cannot write the trace nowhere/trace",
+        ),
+        (
+            &["-m", client::DEMO, "--max-connections", "0"],
+            2,
+            "--max-connections",
+        ),
         (
             &["-m", client::DEMO, "--default-temperature", "-1"],
             2,

@@ -80,6 +80,8 @@ pub(crate) const LAYERS: [Layer; 8] = [
             "clap_mangen",
             "futures-util",
             "globset",
+            "hyper",
+            "hyper-util",
             "indicatif",
             "prometheus-client",
             "regex",
