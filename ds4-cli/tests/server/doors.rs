@@ -150,8 +150,8 @@ fn heavy_requests_stop_nobody_else() {
         }
         println!("{probes} probes, slowest {slowest:?}");
         assert!(
-            probes > 5 && slowest < Duration::from_secs(5),
-            "{slowest:?}"
+            probes > 20 && slowest < Duration::from_secs(1),
+            "{probes} probes, slowest {slowest:?}"
         );
         for h in heavy {
             assert_eq!(h.join().unwrap(), 200);

@@ -167,7 +167,7 @@ impl Scheduler {
     pub fn submit(&mut self, id: Id, answer: Answer) -> Result<(), Busy> {
         let idle = self.slots.iter().filter(|s| s.job.is_none()).count();
         let (waiting, limit) = (self.waiting.len(), self.settings.queue);
-        if waiting >= limit + idle {
+        if waiting >= limit.saturating_add(idle) {
             return Err(Busy { waiting, limit });
         }
         let hold = self.store.as_ref().map(|s| s.hold(answer.prompt()));
