@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ds4_model::forecast::Forecast;
 
 use crate::reading::Reading;
+use crate::threads::Threads;
 
 /// Talk to a DeepSeek-V4 model in a GGUF file; or look at such files, make and change them.
 ///
@@ -15,9 +16,6 @@ use crate::reading::Reading;
 #[command(name = "ds4", version, args_conflicts_with_subcommands = true)]
 #[command(
     override_usage = "ds4 [-m FILE] [-p TEXT | --prompt-file FILE] [OPTIONS]\n       ds4 <COMMAND>"
-)]
-#[command(
-    after_help = "ds4 --help TOPIC shows a part: all, runtime, sampling, thinking, diagnostics, commands."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -86,6 +84,9 @@ pub(crate) struct Fit {
 pub(crate) struct Completions {
     /// The shell.
     pub(crate) shell: clap_complete::Shell,
+    /// The program.
+    #[arg(default_value = "ds4", value_parser = ["ds4", "ds4-server", "ds4-bench", "ds4-eval", "ds4-agent"])]
+    pub(crate) program: String,
 }
 
 #[derive(clap::Args)]
@@ -109,9 +110,8 @@ pub(crate) struct Bench {
     /// The model.
     #[arg(short, long)]
     pub(crate) model: PathBuf,
-    /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = threads, env = crate::env::THREADS, hide_env_values = true)]
-    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) threads: Threads,
     /// Tokens of the prompt.
     #[arg(short, long, default_value = "256")]
     pub(crate) prompt: NonZeroUsize,
@@ -132,9 +132,8 @@ pub(crate) struct Encoding {
     /// Make NaN 0 and clamp everything beyond ±65504, instead of stopping with an error.
     #[arg(long)]
     pub(crate) allow_nonfinite: bool,
-    /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = threads, env = crate::env::THREADS, hide_env_values = true)]
-    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) threads: Threads,
     /// Say what would come out and what it would read at each decoded token; write nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -9,11 +9,12 @@ use ds4_model::{Engine, Logits, NoTap, Options, Session, Token};
 use serde_json::json;
 
 use crate::args::Bench;
+use crate::running::file_name;
 
 pub(crate) fn run(args: &Bench) -> Result<()> {
     let (prompt, generate) = (args.prompt.get(), args.generate.get());
     let mut options = Options::default();
-    options.threads = args.threads;
+    options.threads = args.threads.count()?;
     options.context = Some(prompt + generate);
     let engine = Engine::from_gguf(Gguf::open(&args.model)?, options)
         .with_context(|| args.model.display().to_string())?;
@@ -41,10 +42,10 @@ fn report(args: &Bench, prefill: f64, decode: f64) -> Result<()> {
     let mut out = std::io::stdout().lock();
     if args.json {
         let report = json!({
-            "model": args.model.display().to_string(),
+            "model": file_name(&args.model),
             "prompt": args.prompt,
             "generated": args.generate,
-            "threads": args.threads,
+            "threads": args.threads.count()?,
             "prefill_tokens_per_second": prefill,
             "decode_tokens_per_second": decode,
         });

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &args::Compare) -> Result<()> {
     let tensors = compare::tensors(
         &a,
         &b,
-        &Pool::new(args.reading.threads)?,
+        &Pool::new(args.reading.threads.count()?)?,
         |name, done, total| progress.at(name, done, total),
     )?;
     drop(progress);

@@ -1,4 +1,4 @@
-//! `ds4 completions` and `ds4 man`, from the definition of the command line.
+//! `ds4 completions` and `ds4 man`, for all programs, from the definitions of their command lines.
 
 use std::fs;
 use std::io::Write;
@@ -9,10 +9,26 @@ use clap::{Command, CommandFactory};
 use ds4_gguf::NewFile;
 
 use crate::args::{Args, Completions, Man};
+use crate::{agent, eval, frontier, server};
+
+/// The command lines of all programs. `ds4-bench` is a page of `ds4 bench` too; that of the program, which comes later, stays.
+fn programs() -> [Command; 5] {
+    [
+        Args::command(),
+        server::command(),
+        frontier::command(),
+        eval::command(),
+        agent::command(),
+    ]
+}
 
 pub(crate) fn completions(args: &Completions) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "ds4", &mut script);
+    let is_wanted = |command: &Command| command.get_name() == args.program;
+    // The parser of the command line knows the same names.
+    if let Some(mut command) = programs().into_iter().find(is_wanted) {
+        clap_complete::generate(args.shell, &mut command, &args.program, &mut script);
+    }
     std::io::stdout().lock().write_all(&script)?;
     Ok(())
 }
@@ -20,10 +36,13 @@ pub(crate) fn completions(args: &Completions) -> Result<()> {
 pub(crate) fn man(args: &Man) -> Result<()> {
     let folder = &args.folder;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let mut command = Args::command().disable_help_subcommand(true);
-    // Gives commands the names that manuals have them by: `ds4-inspect`.
-    command.build();
-    page(&command, folder)
+    for command in programs() {
+        let mut command = command.disable_help_subcommand(true);
+        // Gives commands the names that manuals have them by: `ds4-inspect`.
+        command.build();
+        page(&command, folder)?;
+    }
+    Ok(())
 }
 
 /// The page of `command`, and those of its commands.

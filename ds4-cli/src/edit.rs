@@ -10,18 +10,15 @@ use crate::progress::Progress;
 
 pub(crate) fn run(args: &args::Edit) -> Result<()> {
     let source = Gguf::open(&args.model)?;
-    let mut metadata = source.metadata().clone();
     // Out of the way first, then new names, then values.
-    for key in &args.remove {
-        Edit::remove(key).apply(&mut metadata)?;
-    }
-    for text in &args.rename {
-        Edit::rename(text)?.apply(&mut metadata)?;
-    }
-    for text in &args.set {
-        Edit::set(text)?.apply(&mut metadata)?;
-    }
-    let edited = Rewrite::new(&source, metadata)?;
+    let removed = args.remove.iter().map(|key| Ok(Edit::remove(key)));
+    let renamed = args.rename.iter().map(|text| Edit::rename(text));
+    let set = args.set.iter().map(|text| Edit::set(text));
+    let edits = removed
+        .chain(renamed)
+        .chain(set)
+        .collect::<Result<Vec<_>, _>>()?;
+    let edited = Rewrite::edited(&source, &edits)?;
     let mut out = std::io::stdout().lock();
     if args.dry_run {
         for (key, value) in edited.metadata().iter() {

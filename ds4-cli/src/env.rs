@@ -13,50 +13,75 @@ const HISTORY: &str = "DS4_HISTORY";
 /// The key of the server. Its value is nobody's business.
 pub(crate) const API_KEY: &str = "DS4_API_KEY";
 
+/// How `ds4-bench` goes back to a frontier.
+pub(crate) const BENCH_NO_SNAPSHOT: &str = "DS4_BENCH_DISABLE_SNAPSHOT";
+pub(crate) const BENCH_ANY_SNAPSHOT: &str = "DS4_BENCH_FORCE_SNAPSHOT";
+pub(crate) const BENCH_SNAPSHOT_BYTES: &str = "DS4_BENCH_SNAPSHOT_MAX_BYTES";
+
+/// A file to lock, for one program with a model at a time.
+pub(crate) const LOCK: &str = "DS4_LOCK_FILE";
+
 /// What begins like ours.
 const PREFIX: &str = "DS4_";
 
 /// Each variable and what it does.
-const TABLE: [(&str, &str); 3] = [
+const TABLE: &[(&str, &str)] = &[
     (
         THREADS,
         "threads of every program, where -t does not say; 0 is one a core",
     ),
     (
         HISTORY,
-        "file for the prompts of conversations, instead of ~/.ds4_history; empty: none",
+        "file for what is typed at prompts, instead of ~/.ds4_history; empty: none",
     ),
     (
         API_KEY,
         "key that clients of ds4-server must send, where --api-key does not say",
+    ),
+    (
+        BENCH_NO_SNAPSHOT,
+        "set: ds4-bench goes back without a copy of the session, where --snapshot-max-bytes does not say",
+    ),
+    (
+        BENCH_ANY_SNAPSHOT,
+        "set: ds4-bench makes that copy however large it is",
+    ),
+    (
+        BENCH_SNAPSHOT_BYTES,
+        "most bytes of that copy, or `unlimited`",
+    ),
+    (
+        LOCK,
+        "file that ds4 and ds4-server lock, so that one of them runs at a time; it has the number of its process",
     ),
 ];
 
 /// `ds4 env`.
 pub(crate) fn run() -> Result<()> {
     let mut out = std::io::stdout().lock();
-    for (name, meaning) in TABLE {
+    for &(name, meaning) in TABLE {
         let value = std::env::var_os(name);
         let shown = match value {
             None => "(not set)".to_owned(),
             Some(_) if name == API_KEY => "(set)".to_owned(),
             Some(value) => format!("{value:?}"),
         };
-        writeln!(out, "{name:<12} {shown:<12} {meaning}")?;
-    }
-    warn()
-}
-
-/// Say which variables look like ours and are not.
-pub(crate) fn warn() -> Result<()> {
-    let mut errors = std::io::stderr().lock();
-    for name in unknown(std::env::vars_os().map(|(name, _)| name)) {
-        writeln!(
-            errors,
-            "warning: {name} is set, and nothing in this build reads it; `ds4 env` lists what is read"
-        )?;
+        writeln!(out, "{name:<28} {shown:<12} {meaning}")?;
     }
     Ok(())
+}
+
+/// Say in one line which variables look like ours and are not. Where nobody reads warnings, there is nowhere to say so.
+pub(crate) fn warn() {
+    let names = unknown(std::env::vars_os().map(|(name, _)| name));
+    if names.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        std::io::stderr(),
+        "warning: nothing in this build reads {}; `ds4 env` lists what is read",
+        names.join(", ")
+    );
 }
 
 fn unknown(names: impl Iterator<Item = OsString>) -> Vec<String> {

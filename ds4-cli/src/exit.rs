@@ -110,6 +110,7 @@ fn of_gguf(error: &ds4_gguf::Error) -> Exit {
         Error::Exists { .. }
         | Error::NotAFile { .. }
         | Error::Edit { .. }
+        | Error::Parts { .. }
         | Error::MissingKey { .. } => Exit::Usage,
         Error::Busy { .. } | Error::File { .. } | Error::Write(_) | Error::Stopped => Exit::Failed,
         _ => Exit::ModelFile,

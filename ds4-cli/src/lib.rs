@@ -17,19 +17,26 @@ mod edit;
 mod env;
 pub mod eval;
 mod exit;
+mod expert_profile;
 mod fit;
 pub mod frontier;
+mod help;
 mod imatrix;
 mod inspect;
 mod interrupt;
+mod lock;
 mod progress;
+mod prompt;
 mod quantize;
 mod reading;
 mod refused;
 mod requant;
 mod running;
+mod sampling;
 pub mod server;
 mod split;
+mod thinking;
+mod threads;
 
 use std::ffi::OsString;
 
@@ -40,19 +47,22 @@ pub use exit::Exit;
 /// Parse the command line, run what it asks for, report an error on standard error.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
     let arguments = chat::line::as_upstream(arguments.into_iter().map(Into::into).collect());
-    if let Some(shown) = chat::line::help_topic(&arguments) {
+    let commands = Some(chat::command::HELP);
+    let command = help::add_to(args::Args::command(), commands);
+    if let Some(shown) = help::topic(&arguments, command.clone(), commands) {
         return exit::report(shown);
     }
-    let parsed = refused::add_to(args::Args::command())
+    let parsed = refused::add_to(command)
         .try_get_matches_from(arguments)
         .and_then(|matches| Ok((args::Args::from_arg_matches(&matches)?, matches)));
     let (args, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return exit::usage(&error),
     };
+    env::warn();
     let Some(command) = args.command else {
-        let refused = refused::check(&matches);
-        return exit::report_as(refused.and_then(|()| chat::run(&args.chat)));
+        let allowed = refused::check(&matches).and_then(|()| Ok(lock::take()?));
+        return exit::report_as(allowed.and_then(|_lock| chat::run(&args.chat)));
     };
     let result = match command {
         args::Command::Inspect(args) => inspect::run(&args),

@@ -12,7 +12,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Show `what` is being done in bytes, and hear Ctrl-C from now on.
+    /// Show `what` is being done in bytes, and hear Ctrl-C and SIGTERM from now on.
     pub(crate) fn new(what: &'static str) -> Self {
         Self::with(
             what,
@@ -29,7 +29,7 @@ impl Progress {
     }
 
     fn with(what: &'static str, template: &str) -> Self {
-        interrupt::hear();
+        interrupt::hear_termination();
         let bar = ProgressBar::new(0).with_prefix(what);
         let style = ProgressStyle::with_template(template);
         if let Ok(style) = style {

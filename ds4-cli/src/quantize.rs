@@ -60,7 +60,7 @@ pub(crate) fn carry_out(
             return Ok(());
         }
     };
-    let pool = Pool::new(encoding.threads)?;
+    let pool = Pool::new(encoding.threads.count()?)?;
     let progress = Progress::new(what);
     let report = work.write(&pool, nonfinite(encoding), output, encoding.force, |p| {
         progress.at(p.tensor, p.done, p.total)

@@ -9,6 +9,8 @@ use ds4_gguf::Gguf;
 use ds4_model::tokenizer::Special;
 use ds4_model::{Engine, Options};
 
+use crate::threads::Threads;
+
 #[derive(clap::Args)]
 pub(crate) struct Reading {
     /// Tokens of a piece, at least 2; each is read from an empty timeline.
@@ -20,9 +22,8 @@ pub(crate) struct Reading {
     /// Take control tokens that the text spells out as control tokens.
     #[arg(long)]
     special: bool,
-    /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
-    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) threads: Threads,
 }
 
 fn piece(text: &str) -> Result<usize, String> {
@@ -36,7 +37,7 @@ impl Reading {
     /// The model at `path`, with a context of one piece; at most `prefill_rows` tokens are computed in one step.
     pub(crate) fn engine(&self, gguf: Gguf, path: &Path, prefill_rows: usize) -> Result<Engine> {
         let mut options = Options::default();
-        options.threads = self.threads;
+        options.threads = self.threads.count()?;
         options.context = Some(self.chunk);
         options.prefill_rows = prefill_rows;
         Engine::from_gguf(gguf, options).with_context(|| path.display().to_string())

@@ -7,9 +7,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command, Parser};
 
 use crate::chat::line;
 use crate::exit::{self, Exit, Usage};
+use crate::{env, help};
 
 /// Why, and the options.
-const REFUSED: [(&str, &[&str]); 8] = [
+const REFUSED: [(&str, &[&str]); 10] = [
+    ("`ds4` and `ds4-bench` write profiles", &["expert-profile"]),
     (
         "this build computes on the processor alone",
         &[
@@ -32,7 +34,6 @@ const REFUSED: [(&str, &[&str]); 8] = [
             "ssd-streaming-full-layers",
             "ssd-streaming-preload-experts",
             "simulate-used-memory",
-            "expert-profile",
         ],
     ),
     (
@@ -84,13 +85,7 @@ const REFUSED: [(&str, &[&str]); 8] = [
     ),
     (
         "importance is collected by `ds4 imatrix MODEL TEXT OUTPUT`",
-        &[
-            "imatrix-dataset",
-            "imatrix-out",
-            "imatrix-max-prompts",
-            "imatrix-max-tokens",
-            "imatrix-min-expert-samples",
-        ],
+        &["imatrix-min-expert-samples"],
     ),
     (
         "the numbers are checked by `--decode-consistency N`",
@@ -103,6 +98,15 @@ const REFUSED: [(&str, &[&str]); 8] = [
         ],
     ),
     ("the server is `ds4-server`", &["server"]),
+    (
+        "timelines are kept where prompts end and conversations part; `--kv-cache-min-tokens N` says from which length",
+        &[
+            "kv-cache-cold-max-tokens",
+            "kv-cache-continued-interval-tokens",
+            "kv-cache-boundary-trim-tokens",
+            "kv-cache-boundary-align-tokens",
+        ],
+    ),
 ];
 
 /// Most values that one of them has.
@@ -129,12 +133,30 @@ pub(crate) fn add_to(command: Command) -> Command {
 pub(crate) fn parse<A: Parser>(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<A, Exit> {
+    parse_with(arguments, None)
+}
+
+/// As [`parse`], of a program that people type `commands` to.
+pub(crate) fn parse_with<A: Parser>(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    commands: Option<&'static str>,
+) -> Result<A, Exit> {
     let arguments = line::as_upstream(arguments.into_iter().map(Into::into).collect());
-    let matches = add_to(A::command())
+    let command = help::add_to(A::command(), commands);
+    if let Some(shown) = help::topic(&arguments, command.clone(), commands) {
+        return Err(exit::report(shown));
+    }
+    let matches = add_to(command)
+        // As the original takes them: of an option that is there twice, the last one counts.
+        .args_override_self(true)
         .try_get_matches_from(arguments)
         .map_err(|error| exit::usage(&error))?;
     match check(&matches) {
-        Ok(()) => A::from_arg_matches(&matches).map_err(|error| exit::usage(&error)),
+        Ok(()) => {
+            let args = A::from_arg_matches(&matches).map_err(|error| exit::usage(&error))?;
+            env::warn();
+            Ok(args)
+        }
         Err(error) => Err(exit::report(Err(error))),
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &args::Requant) -> Result<()> {
     let encoding = &args.encoding;
     let mut out = std::io::stdout().lock();
     if args.resume {
-        let pool = Pool::new(encoding.threads)?;
+        let pool = Pool::new(encoding.threads.count()?)?;
         let report = resume_file(&args.model, &pool, stages()).map_err(named)?;
         show(&mut out, &report)?;
         return Ok(writeln!(out, "{path}: finished")?);
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &args::Requant) -> Result<()> {
         let requant = Requant::new(&source, &recipe, importance(&matrix), nonfinite(encoding));
         return sizes(&mut out, &requant.map_err(named)?);
     }
-    let pool = Pool::new(encoding.threads)?;
+    let pool = Pool::new(encoding.threads.count()?)?;
     let (requant, report) = requant_file(
         &args.model,
         &recipe,

@@ -1,35 +1,36 @@
-//! How a model is opened and run: the flags that `ds4-bench`, `ds4-eval` and `ds4-agent` share, and what all programs take for
+//! How a model is opened and run: the flags that all programs but the server share, and what all programs take for
 //! a backend, a temperature, a probability.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use ds4_gguf::Gguf;
 use ds4_model::{Engine, Options, Precision};
+
+use crate::threads::Threads;
 
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Running {
     /// The model.
     #[arg(short, long, value_name = "FILE", default_value = "ds4flash.gguf")]
     pub(crate) model: PathBuf,
-    /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
-    pub(crate) threads: usize,
+    #[command(flatten)]
+    pub(crate) threads: Threads,
     /// Tokens of a prompt computed in one step.
-    #[arg(long, default_value = "512")]
-    prefill_chunk: NonZeroUsize,
-    /// Exact products instead of fast ones.
+    #[arg(long, value_name = "N", default_value = "512")]
+    pub(crate) prefill_chunk: NonZeroUsize,
+    /// Compute with weights as they are and activations in single precision: slower, and exact.
     #[arg(long)]
     quality: bool,
-    /// Read all weights once before anything else, so that no page is waited for later.
+    /// Bring all weights into memory first.
     #[arg(long)]
-    warm_weights: bool,
+    pub(crate) warm_weights: bool,
     /// Where to compute: cpu or auto.
-    #[arg(long, default_value = "auto", value_parser = backend)]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = backend)]
     backend: String,
-    /// The processor, which is also the default.
+    /// Compute on the processor, as this build always does.
     #[arg(long, conflicts_with = "backend")]
     cpu: bool,
 }
@@ -59,19 +60,34 @@ pub(crate) fn share(text: &str) -> Result<f32, String> {
     within(text, 1.0)
 }
 
+/// What others may know of a path: the rest of it is about this machine.
+pub(crate) fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
 impl Running {
-    /// Open the model for timelines of up to `context` tokens; `None`: as long as it can.
+    /// Options of an engine for timelines of up to `context` tokens; `None`: as long as it can.
     ///
     /// # Errors
-    /// Those of [`Engine::open`], with the file's name.
-    pub(crate) fn open(&self, context: Option<usize>) -> Result<Engine> {
+    /// Those of [`Threads::count`].
+    pub(crate) fn options(&self, context: Option<usize>) -> Result<Options> {
         let mut options = Options::default();
-        options.threads = self.threads;
+        options.threads = self.threads.count()?;
         options.prefill_rows = self.prefill_chunk.get();
         options.context = context;
         if self.quality {
             options.precision = Precision::Exact;
         }
+        Ok(options)
+    }
+
+    /// Open the model for timelines of up to `context` tokens; `None`: as long as it can.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open`], with the file's name, and of [`Self::options`].
+    pub(crate) fn open(&self, context: Option<usize>) -> Result<Engine> {
+        let options = self.options(context)?;
         let name = || format!("cannot open {}", self.model.display());
         let gguf = Gguf::open(&self.model).with_context(name)?;
         let engine = Engine::from_gguf(gguf, options).with_context(name)?;

@@ -206,6 +206,66 @@ fn the_checks_pass_and_a_wrong_hash_does_not() {
     assert!(said.contains("expected 0000000000000001"), "{said}");
 }
 
+/// Every token that was computed has its experts counted: the prompt's, and those drawn at each frontier.
+#[test]
+fn experts_are_profiled_beside_the_measurement() {
+    let folder = folder();
+    let plain = small(&folder, &[]);
+    let csv = small(&folder, &["--expert-profile", "e.json"]);
+    assert_eq!(
+        column(&csv, "gen_token_fnv64"),
+        column(&plain, "gen_token_fnv64")
+    );
+    let text = fs::read_to_string(folder.path().join("e.json")).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&json["source"], &json["model"]),
+        (&"ds4-bench".into(), &"ds4-demo.gguf".into())
+    );
+    for layer in json["layers"].as_array().unwrap() {
+        // 150 of the prompt, and 6 at each of 4 frontiers.
+        assert_eq!(layer["tokens"], 150 + 4 * 6, "{layer}");
+        let cache = layer["cache"].as_array().unwrap();
+        let hits: Vec<f64> = cache.iter().map(|c| c["hits"].as_f64().unwrap()).collect();
+        assert!(hits.is_sorted() && hits.last() > Some(&0.5), "{layer}");
+    }
+}
+
+/// What is shown to others says nothing about the folders of this machine.
+#[test]
+fn reports_name_files_without_their_folders() {
+    let folder = folder();
+    let text = folder.path().join("text.txt");
+    let arguments = [
+        "--prompt-file",
+        text.to_str().unwrap(),
+        "--ctx-start",
+        "8",
+        "--ctx-max",
+        "8",
+        "-n",
+        "1",
+        "--json",
+        "r.json",
+        "--svg",
+        "r.svg",
+        "--dump-frontier-logits-dir",
+        "logits",
+    ];
+    let output = bench(&folder, &arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    for name in ["r.json", "r.svg", "logits/frontier_000008.logits.json"] {
+        let written = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(written.contains("ds4-demo.gguf"), "{name}");
+        for path in [folder.path().to_str().unwrap(), "assets"] {
+            assert!(!written.contains(path), "{name}");
+        }
+    }
+    let json = fs::read_to_string(folder.path().join("r.json")).unwrap();
+    assert!(json.contains("\"prompt\": \"text.txt\""), "{json}");
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused_and_leaves_no_file() {
     let folder = folder();

@@ -205,7 +205,7 @@ fn options_of_other_builds_are_refused_in_one_line() {
         (&["--mtp"], "without drafts"),
         (&["--dspark-confidence", "0.7"], "without drafts"),
         (&["--listen", "HOST", "80"], "one machine"),
-        (&["--imatrix-out", "FILE"], "`ds4 imatrix "),
+        (&["--imatrix-min-expert-samples", "8"], "`ds4 imatrix "),
         (&["--head-test"], "--decode-consistency"),
         (&["--server"], "`ds4-server`"),
     ] {
@@ -329,11 +329,22 @@ fn the_environment_is_listed_and_the_flag_wins() {
     let (shown, errors) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
     assert!(
-        shown.contains("DS4_THREADS  \"3\"") && shown.contains("DS4_HISTORY"),
+        shown.contains("DS4_BENCH_SNAPSHOT_MAX_BYTES") && shown.contains("DS4_HISTORY"),
         "{shown}"
     );
-    assert!(errors.contains("DS4_NO_SUCH is set"), "{errors}");
-    for (threads, flag, code) in [("1", None, 0), ("many", None, 2), ("3", Some("1"), 0)] {
+    let threads = shown.lines().find(|line| line.starts_with("DS4_THREADS"));
+    assert!(
+        threads.is_some_and(|line| line.contains("\"3\"")),
+        "{shown}"
+    );
+    assert_eq!(errors.matches("DS4_NO_SUCH").count(), 1, "{errors}");
+    for (threads, flag, code) in [
+        ("1", None, 0),
+        ("many", None, 2),
+        ("1025", None, 2),
+        ("3", Some("1"), 0),
+        ("many", Some("1"), 0),
+    ] {
         let mut arguments = vec!["bench", "-m", DEMO, "-p", "2", "-g", "1", "--json"];
         arguments.extend(flag.iter().flat_map(|n| ["-t", n]));
         let output = command(&arguments)
@@ -345,6 +356,54 @@ fn the_environment_is_listed_and_the_flag_wins() {
             let report: Value = serde_json::from_slice(&output.stdout).unwrap();
             assert_eq!(report["threads"], 1);
         }
+    }
+}
+
+#[test]
+fn an_answer_can_be_profiled_by_its_experts() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("e.json");
+    let arguments = [
+        "-m",
+        DEMO,
+        "--nothink",
+        "-sys",
+        "",
+        "--temp",
+        "0",
+        "-p",
+        FRANCE,
+        "--expert-profile",
+        file.to_str().unwrap(),
+    ];
+    assert_eq!(said(&arguments), "The capital of France is Paris.\n");
+    let json: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(json["source"], "ds4");
+    let raw = [&arguments[..], &["--raw", "-n", "3"]].concat();
+    said(&raw);
+    let again: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    // The prompt without markers has 7 tokens; of those drawn the last one is not computed.
+    assert_eq!(again["layers"][0]["tokens"], 7 + 2);
+    assert!(json["layers"][0]["tokens"].as_u64() > Some(9), "{json}");
+}
+
+/// What computes nothing does not ask how many threads should.
+#[test]
+fn a_variable_that_makes_no_sense_stops_only_what_would_use_it() {
+    for (arguments, code) in [
+        (&["inspect", DEMO] as &[&str], 0),
+        (&["fit", DEMO, "-c", "64"], 0),
+        (&["env"], 0),
+        (&["quantize", DEMO, "-r", "q8", "--dry-run"], 0),
+        (&["-m", DEMO, "-p", "Hello", "--dump-tokens"], 0),
+        (&["-m", DEMO, "-p", "Hello", "-n", "1"], 2),
+        (&["-m", DEMO, "-p", "Hello", "-n", "1", "-t", "1"], 0),
+        (&["quantize", DEMO, "nowhere/out", "-r", "q8"], 2),
+    ] {
+        let output = command(arguments).env("DS4_THREADS", "x").output().unwrap();
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert_eq!(errors.contains("DS4_THREADS is `x`"), code == 2, "{errors}");
     }
 }
 

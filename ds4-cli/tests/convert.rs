@@ -56,6 +56,68 @@ fn with_text() -> TempDir {
     folder
 }
 
+/// The options of the original: prompts between marked lines, the older kind of file.
+#[test]
+fn importance_is_collected_over_a_data_set_of_prompts_too() {
+    let folder = with_text();
+    let dataset = "===== DS4_IMATRIX_PROMPT 1\n<｜User｜>What is hot?<｜Assistant｜></think>\n===== DS4_IMATRIX_PROMPT 2\nThe sea.\n";
+    fs::write(folder.path().join("prompts.txt"), dataset).unwrap();
+    let collect = |more: &[&str]| {
+        let arguments = [
+            "-m",
+            NATIVE,
+            "-t",
+            "1",
+            "-c",
+            "64",
+            "--imatrix-dataset",
+            "prompts.txt",
+            "--imatrix-out",
+            "p.dat",
+        ];
+        let (shown, _) = said(&folder, &[&arguments[..], more].concat());
+        let tokens = shown.trim_end().rsplit(", ").next().unwrap().to_owned();
+        let matrix = Imatrix::parse(fs::read(folder.path().join("p.dat")).unwrap()).unwrap();
+        assert!(
+            matrix
+                .get("blk.3.ffn_down_exps.weight", 5, 16, 256)
+                .unwrap()
+                .is_some()
+        );
+        tokens
+    };
+    let all = collect(&[]);
+    assert_eq!(collect(&["--imatrix-max-tokens", "5"]), "5 tokens");
+    let one = collect(&["--imatrix-max-prompts", "1"]);
+    assert_ne!(one, all);
+    for (arguments, words) in [
+        (
+            &["--imatrix-dataset", "prompts.txt"] as &[&str],
+            "--imatrix-out",
+        ),
+        (&["--imatrix-out", "o.dat"], "--imatrix-dataset"),
+        (
+            &["--imatrix-max-tokens", "9", "-p", "a"],
+            "--imatrix-dataset",
+        ),
+        (
+            &[
+                "--imatrix-dataset",
+                "prompts.txt",
+                "--imatrix-out",
+                "o.dat",
+                "-p",
+                "a",
+            ],
+            "cannot be used with",
+        ),
+    ] {
+        let (code, error) = failed(&folder, arguments);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains(words), "{error}");
+    }
+}
+
 #[test]
 fn an_importance_matrix_is_collected_and_used() {
     let folder = with_text();

@@ -204,6 +204,41 @@ fn the_built_in_suite_is_listed_and_its_capitals_are_known() {
     );
 }
 
+#[test]
+fn the_graders_are_checked_without_a_model() {
+    let folder = folder();
+    let (code, out, errors) = eval(&folder, &["--self-test-extractors"]);
+    assert_eq!(code, 0, "{errors}");
+    let samples = ds4_model::eval::samples().len();
+    let line = format!("extractors: {samples} of {samples} samples are graded as they should be\n");
+    assert_eq!(out, line);
+}
+
+/// Two pauses between three questions; the last of these flags counts, as in the other programs.
+#[test]
+fn questions_can_be_a_while_apart() {
+    let folder = folder();
+    let arguments = [
+        "-m",
+        DEMO,
+        "-t",
+        "1",
+        "-n",
+        "8",
+        "--think-max",
+        "--nothink",
+        "--questions",
+        "3",
+        "--pause-ms",
+        "300",
+    ];
+    let started = std::time::Instant::now();
+    let (code, _, errors) = eval(&folder, &arguments);
+    assert_eq!(code, 0, "{errors}");
+    assert!(!errors.contains("thinking plainly"), "{errors}");
+    assert!(started.elapsed() >= std::time::Duration::from_millis(600));
+}
+
 /// Ended when the test is.
 struct Server(Child);
 
@@ -326,7 +361,7 @@ fn what_cannot_be_asked_is_refused() {
         ),
         (
             &["-m", DEMO, "--case-sequence", "1,1000"],
-            1,
+            2,
             "there are 67 questions",
         ),
         (
@@ -337,7 +372,7 @@ fn what_cannot_be_asked_is_refused() {
         (&["-m", DEMO, "--temp", "101"], 2, "from 0 to 100"),
         (
             &["--url", "https://example.org/v1"],
-            1,
+            2,
             "begins with http://",
         ),
         (&["--regrade-trace", "none.jsonl"], 1, "none.jsonl"),

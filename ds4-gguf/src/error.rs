@@ -100,6 +100,10 @@ pub enum Error {
     #[error("cannot write {what}: {why}")]
     Unwritable { what: Box<str>, why: Box<str> },
 
+    /// A limit that cuts a model into more files than can be numbered.
+    #[error("a split model would have {found} files, 1 to {most} are possible")]
+    Parts { found: u64, most: u64 },
+
     /// Data that is not what the plan said comes next.
     #[error("the plan has {expected} here, got {found}")]
     OffPlan { expected: Box<str>, found: Box<str> },

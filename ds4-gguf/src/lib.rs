@@ -70,7 +70,7 @@ pub use edit::{Edit, Given};
 pub use error::{Error, FileName, Malformed};
 pub use gguf::{Gguf, OpenOptions};
 pub use metadata::Metadata;
-pub use new_file::{NewFile, sync_folder};
+pub use new_file::{NewFile, SealedFile, sync_folder};
 pub use rewrite::{Copied, Rewrite};
 pub use rocmfp2::{DecidedBy, RocmFp2Decision, Statistics};
 pub use shard::Shard;

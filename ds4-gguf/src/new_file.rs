@@ -3,10 +3,14 @@
 //! Written as `<name>.partial` beside the target; [`NewFile::publish`] makes it durable, renames it and makes the rename
 //! durable. Dropped before that, the partial file is removed; after a kill or a power loss it may stay behind, and the
 //! next writer of the same name starts it anew. The name never shows a file that is not whole.
+//!
+//! [`NewFile::seal`] divides that: a [`SealedFile`] is whole and durable, has not its name yet and holds neither memory
+//! nor a descriptor, so that thousands of files can appear together.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::Error;
 
@@ -100,20 +104,54 @@ impl NewFile {
     /// # Errors
     /// [`Error::File`] when the system refuses; the target is as it was then.
     pub fn publish(mut self) -> Result<(), Error> {
-        let fail = |doing, path: &Path, source| Error::File {
-            doing,
-            path: path.to_owned(),
-            source,
-        };
+        self.sync()?;
+        rename(&self.partial, &self.target)?;
+        self.published = true;
+        sync_name(&self.target)
+    }
+
+    /// Make it durable and close it; it gets its name later.
+    ///
+    /// # Errors
+    /// [`Error::File`] when the system refuses.
+    pub fn seal(mut self) -> Result<SealedFile, Error> {
+        self.sync()?;
+        let state = self.file.get_ref().metadata();
+        let state = state
+            .and_then(|state| State::of(&state))
+            .map_err(|source| fail("look at", &self.partial, source))?;
+        self.published = true;
+        Ok(SealedFile {
+            target: self.target.clone(),
+            partial: self.partial.clone(),
+            state,
+            published: false,
+        })
+    }
+
+    fn sync(&mut self) -> Result<(), Error> {
         self.file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all())
-            .map_err(|source| fail("write", &self.partial, source))?;
-        fs::rename(&self.partial, &self.target)
-            .map_err(|source| fail("rename to", &self.target, source))?;
-        self.published = true;
-        sync_folder(&self.target).map_err(|source| fail("sync the folder of", &self.target, source))
+            .map_err(|source| fail("write", &self.partial, source))
     }
+}
+
+fn fail(doing: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::File {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn rename(partial: &Path, target: &Path) -> Result<(), Error> {
+    fs::rename(partial, target).map_err(|source| fail("rename to", target, source))
+}
+
+/// Make the name of `path` durable.
+pub(crate) fn sync_name(path: &Path) -> Result<(), Error> {
+    sync_folder(path).map_err(|source| fail("sync the folder of", path, source))
 }
 
 impl Write for NewFile {
@@ -130,6 +168,83 @@ impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.published {
             // Nothing to tell anybody: the partial file is of no use and is started anew the next time.
+            let _ = fs::remove_file(&self.partial);
+        }
+    }
+}
+
+/// What another writer of the same name could not leave as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    bytes: u64,
+    modified: SystemTime,
+}
+
+impl State {
+    fn of(metadata: &fs::Metadata) -> io::Result<Self> {
+        Ok(Self {
+            bytes: metadata.len(),
+            modified: metadata.modified()?,
+        })
+    }
+}
+
+/// A file that is whole and durable, and has not its name yet. Dropped, it is removed.
+#[derive(Debug)]
+pub struct SealedFile {
+    target: PathBuf,
+    partial: PathBuf,
+    state: State,
+    published: bool,
+}
+
+impl SealedFile {
+    /// Give it its name, and make that durable.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when another process has begun to write a file of this name since, [`Error::File`] when the system
+    /// refuses; the target is as it was then.
+    pub fn publish(self) -> Result<(), Error> {
+        let target = self.target.clone();
+        self.name()?;
+        sync_name(&target)
+    }
+
+    /// Give it its name; the caller makes it durable.
+    pub(crate) fn name(mut self) -> Result<(), Error> {
+        let _locked = self.untouched()?;
+        rename(&self.partial, &self.target)?;
+        self.published = true;
+        Ok(())
+    }
+
+    /// The file, locked: no lock was held since it was closed, and nobody must have used that.
+    fn untouched(&self) -> Result<File, Error> {
+        let open = |source| fail("open", &self.partial, source);
+        let file = File::open(&self.partial).map_err(open)?;
+        let busy = || Error::Busy {
+            path: self.partial.clone(),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Err(busy()),
+            Err(fs::TryLockError::Error(source)) => return Err(open(source)),
+        }
+        let state = file.metadata().and_then(|m| State::of(&m)).map_err(open)?;
+        if state == self.state {
+            Ok(file)
+        } else {
+            Err(busy())
+        }
+    }
+}
+
+impl Drop for SealedFile {
+    fn drop(&mut self) {
+        if !self.published
+            && let Ok(_locked) = self.untouched()
+        {
+            // Nothing to tell anybody, as for a `NewFile`.
             let _ = fs::remove_file(&self.partial);
         }
     }
@@ -187,6 +302,55 @@ mod tests {
         assert!(matches!(second, Err(Error::Busy { .. })), "{second:?}");
         drop(first);
         NewFile::create(&path, false).unwrap();
+    }
+
+    #[test]
+    fn a_sealed_file_is_whole_before_it_has_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let sealed = |text: &[u8]| {
+            let mut file = NewFile::create(&path, true).unwrap();
+            file.write_all(text).unwrap();
+            file.seal().unwrap()
+        };
+        let first = sealed(b"one");
+        assert!(!path.exists());
+        assert_eq!(fs::read(folder.path().join("a.partial")).unwrap(), b"one");
+        first.publish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        drop(sealed(b"two"));
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// The second one writes, has written and was killed: what it left is neither named nor removed by the first.
+    #[test]
+    fn a_sealed_file_that_another_writer_took_is_left_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, partial) = (folder.path().join("a"), folder.path().join("a.partial"));
+        let sealed = || {
+            let mut file = NewFile::create(&path, true).unwrap();
+            file.write_all(b"first").unwrap();
+            file.seal().unwrap()
+        };
+        let busy = |error| matches!(error, Err(Error::Busy { .. }));
+        let first = sealed();
+        let second = NewFile::create(&path, true).unwrap();
+        assert!(busy(first.publish()));
+        assert!(partial.exists());
+        drop(second);
+        let first = sealed();
+        fs::write(&partial, "secon").unwrap();
+        File::open(&partial)
+            .and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH))
+            .unwrap();
+        assert!(busy(first.publish()));
+        assert_eq!(fs::read(&partial).unwrap(), b"secon");
+        let first = sealed();
+        fs::remove_file(&partial).unwrap();
+        let gone = first.publish().unwrap_err();
+        assert!(gone.to_string().contains("open"), "{gone}");
+        assert!(!path.exists());
     }
 
     /// Found on a device file: a privileged process can replace one.

@@ -6,7 +6,7 @@
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
-use crate::{Error, Gguf, Metadata, NewFile, Plan, Writer, shard};
+use crate::{Edit, Error, Gguf, Metadata, NewFile, Plan, Writer, shard};
 
 /// Bytes copied at a time.
 const CHUNK: usize = 8 << 20;
@@ -59,6 +59,27 @@ impl<'a> Rewrite<'a> {
     /// [`Error::Unwritable`] when the metadata cannot be written, or a tensor's type has no known size.
     pub fn new(source: &'a Gguf, metadata: Metadata) -> Result<Self, Error> {
         Self::of(source, 0..source.tensors().len(), metadata)
+    }
+
+    /// All tensors of `source`, with its metadata after `edits`, one after the other.
+    ///
+    /// # Errors
+    /// As [`Edit::apply`]; [`Error::Edit`] when what comes out cannot be written, such as an alignment that is none;
+    /// [`Error::Unwritable`] when `source` as it is cannot.
+    pub fn edited(source: &'a Gguf, edits: &[Edit]) -> Result<Self, Error> {
+        // So that what cannot be written afterwards is the fault of an edit.
+        Self::new(source, source.metadata().clone())?;
+        let mut metadata = source.metadata().clone();
+        edits
+            .iter()
+            .try_for_each(|edit| edit.apply(&mut metadata))?;
+        Self::new(source, metadata).map_err(|error| match error {
+            Error::Unwritable { what, why } => Error::Edit {
+                text: what,
+                why: format!("cannot be written: {why}").into(),
+            },
+            other => other,
+        })
     }
 
     /// All of `source` in one file, without the keys that say how it is split.

@@ -11,9 +11,10 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 use crate::directory::ALIGNMENT_KEY;
+use crate::new_file::sync_name;
 use crate::rewrite::{Copied, Rewrite};
 use crate::shard::{COUNT, INDEX, MAX_COUNT, TENSORS};
-use crate::{Error, Gguf, Metadata, NewFile};
+use crate::{Error, Gguf, Metadata, SealedFile};
 
 /// What a file of a split model may hold at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +53,21 @@ impl<'a> Split<'a> {
     /// Cut `source`, split or not, into parts.
     ///
     /// # Errors
-    /// [`Error::Unwritable`] when it has no tensors, when there would be more than 65535 files, or as for
-    /// [`Rewrite::new`].
+    /// [`Error::Unwritable`] when it has no tensors, or as for [`Rewrite::new`]; [`Error::Parts`] when there would be more
+    /// than 65535 files.
     pub fn new(source: &'a Gguf, limit: Limit) -> Result<Self, Error> {
         let ranges = cut(source, limit);
         let count = ranges.len() as u64;
-        if count == 0 || count > MAX_COUNT {
+        if count == 0 {
             return Err(Error::Unwritable {
                 what: "a split model".into(),
-                why: format!("it would have {count} files, 1 to {MAX_COUNT} are possible").into(),
+                why: "there are no tensors".into(),
+            });
+        }
+        if count > MAX_COUNT {
+            return Err(Error::Parts {
+                found: count,
+                most: MAX_COUNT,
             });
         }
         let tensors = source.tensors().len();
@@ -99,10 +106,11 @@ impl<'a> Split<'a> {
             .collect()
     }
 
-    /// Write them all; none has its name before all are complete. Returns the names.
+    /// Write them all; none has its name before all are complete. Returns the names. One file is open at a time, however
+    /// many there are.
     ///
     /// # Errors
-    /// As [`Rewrite::write`]. A failure while the names are given can leave the last of them: such a set does not open.
+    /// As [`Rewrite::write`], and [`Error::Busy`] when another process has begun one of them meanwhile. A failure while the names are given can leave the last of them: such a set does not open.
     pub fn write(
         &self,
         prefix: &Path,
@@ -120,11 +128,18 @@ impl<'a> Split<'a> {
             .parts
             .iter()
             .zip(&paths)
-            .map(|(part, path)| part.copy(path, overwrite, &mut done, total, &mut on))
-            .collect::<Result<Vec<NewFile>, _>>()?;
-        // The first file, which opens the model, comes last.
-        for file in files.into_iter().rev() {
-            file.publish()?;
+            .map(|(part, path)| {
+                part.copy(path, overwrite, &mut done, total, &mut on)?
+                    .seal()
+            })
+            .collect::<Result<Vec<SealedFile>, _>>()?;
+        // The first file, which opens the model, comes last, and after a power loss too.
+        let mut files = files.into_iter();
+        let first = files.next();
+        files.try_for_each(SealedFile::name)?;
+        if let (Some(first), Some(path)) = (first, paths.first()) {
+            sync_name(path)?;
+            first.publish()?;
         }
         Ok(paths)
     }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use crate::chat::{Conversation, Message, ParseOptions, RenderOptions};
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::exec::Tap;
 use crate::sample::Sampler;
 use crate::serve::{Answer, End, Reading, Request, Update};
 use crate::session::Session;
@@ -78,6 +79,11 @@ impl Dialogue {
         self.session.tokens().len()
     }
 
+    /// Let `tap` see every step from now on: [`Session::watch`].
+    pub fn watch(&mut self, tap: Option<Box<dyn Tap>>) -> Option<Box<dyn Tap>> {
+        self.session.watch(tap)
+    }
+
     /// What was said so far, the instructions not included.
     pub fn messages(&self) -> &[Message] {
         &self.messages
@@ -94,7 +100,9 @@ impl Dialogue {
     /// # Errors
     /// As for [`Engine::session`]; nothing changes then.
     pub fn move_to(&mut self, engine: &Engine) -> Result<(), Error> {
-        self.session = engine.session()?;
+        let mut session = engine.session()?;
+        session.watch(self.session.watch(None));
+        self.session = session;
         Ok(())
     }
 

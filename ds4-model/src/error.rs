@@ -103,3 +103,14 @@ pub enum Error {
         total: usize,
     },
 }
+
+/// An error with its causes, on one line: `what: why: why that`.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -31,6 +31,7 @@
 //! | logits → tokens → text, and when to stop | [`sample`], [`stop`], [`Generation`] |
 //! | many answers at once, kept timelines | [`serve`] |
 //! | question after question on one timeline | [`Dialogue`] |
+//! | a conversation in a file, to go on with later | [`Saved`] |
 //!
 //! Start with [`Engine`], [`Session`] and [`Generation`]; everything below [`exec`] can be left alone. Beside the way from
 //! file to answer:
@@ -80,6 +81,7 @@ pub mod measure;
 mod options;
 mod reading;
 pub mod sample;
+mod saved;
 pub mod serve;
 mod session;
 mod snapshot;
@@ -91,12 +93,13 @@ pub use chat::Message;
 pub use dialogue::Dialogue;
 pub use ds4_quant::Precision;
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Error, with_causes};
 pub use exec::{NoTap, Tap, Values};
 pub use generate::{Finish, Generation, Piece};
 pub use options::Options;
 pub use reading::Reading;
 pub use sample::{Sampled, Sampler};
+pub use saved::{Saved, SavedError};
 pub use session::{Logits, Progress, Reused, Session};
 pub use snapshot::{Fingerprint, SnapshotError};
 pub use stop::{Cut, Stop, StopMatcher};

@@ -1,11 +1,15 @@
 //! One timeline: tokens, what the model remembers of them, and the logits after the last.
 
+mod back;
+
+pub(crate) use back::{CHECKPOINTS, Checkpoint, least_missed};
+
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::engine::{Engine, Shared};
 use crate::error::Error;
-use crate::exec::{CopyDir, NoTap, StateSet, Step, Tap, Token};
-use crate::graph::{Keep, StateId, StateKind};
+use crate::exec::{Both, NoTap, StateSet, Step, Tap, Token};
 
 /// Which logits of a run are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +42,8 @@ pub struct Progress {
     pub left: usize,
 }
 
-/// State rows kept aside at some length, so that a later rewind need not start from the beginning.
-struct Checkpoint {
-    len: usize,
-    rings: Vec<(StateId, usize, Vec<f32>)>,
-}
-
-/// Checkpoints kept. The first stays, since many timelines share their beginning; of the others the oldest goes.
-pub(crate) const CHECKPOINTS: usize = 4;
 /// Tokens between checkpoints inside a long prompt.
-const CHECKPOINT_EVERY: usize = 4096;
+const CHECKPOINT_EVERY: usize = 2048;
 
 /// One timeline. `Send`, used by one thread at a time. Dropping it frees its memory.
 pub struct Session {
@@ -59,7 +55,9 @@ pub struct Session {
     written: usize,
     /// Length at which the rings were last restored; they hold nothing older than that length needed.
     base: usize,
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Vec<Arc<Checkpoint>>,
+    /// Sees every step.
+    tap: Option<Box<dyn Tap>>,
 }
 
 impl Session {
@@ -77,7 +75,14 @@ impl Session {
             written: 0,
             base: 0,
             checkpoints,
+            tap: None,
         })
+    }
+
+    /// Let `tap` see every step from now on, beside the one that [`Session::run`] is given; the one that did so before comes
+    /// back.
+    pub fn watch(&mut self, tap: Option<Box<dyn Tap>>) -> Option<Box<dyn Tap>> {
+        std::mem::replace(&mut self.tap, tap)
     }
 
     /// The engine this session belongs to.
@@ -97,9 +102,9 @@ impl Session {
         &self.logits
     }
 
-    /// Make the timeline equal to `tokens`, keeping the common prefix and computing the rest; afterwards
-    /// [`Session::logits`] are those after the last token. When all of `tokens` is there but not the logits, the last token
-    /// is computed again. With no tokens the session is emptied, and has no logits.
+    /// Make the timeline equal to `tokens`, keeping of the common prefix what is at hand ([`Session::reusable`]) and computing
+    /// the rest; afterwards [`Session::logits`] are those after the last token. When all of `tokens` is there but not the
+    /// logits, the last token is computed again. With no tokens the session is emptied, and has no logits.
     ///
     /// # Errors
     /// [`Error::Context`] when `tokens` are too many, and nothing changes then; [`Error::Exec`] with the timeline as long as
@@ -120,31 +125,19 @@ impl Session {
         progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Reused, Error> {
         self.fits(tokens.len())?;
-        let common = self.common(tokens);
-        let done =
-            common == tokens.len() && common == self.timeline.len() && !self.logits.is_empty();
-        if done || tokens.is_empty() {
-            self.rewind(tokens.len())?;
-            return Ok(Reused {
-                reused: tokens.len(),
-                computed: 0,
-            });
+        let reused = self.cut(tokens)?;
+        let computed = tokens.len() - reused;
+        if computed > 0 {
+            self.extend(
+                &tokens[reused..],
+                Logits::Last,
+                &mut NoTap,
+                &mut |_| {},
+                progress,
+            )?;
+            self.remember()?;
         }
-        // The last token is computed again when everything is known but the logits.
-        let keep = common.min(tokens.len() - 1);
-        self.rewind(keep)?;
-        self.extend(
-            &tokens[keep..],
-            Logits::Last,
-            &mut NoTap,
-            &mut |_| {},
-            progress,
-        )?;
-        self.remember()?;
-        Ok(Reused {
-            reused: keep,
-            computed: tokens.len() - keep,
-        })
+        Ok(Reused { reused, computed })
     }
 
     /// A part of [`Session::sync`]: computes at most `most` tokens (at least 1) and comes back, so that several sessions
@@ -154,22 +147,17 @@ impl Session {
     /// As for [`Session::sync`].
     pub fn sync_some(&mut self, tokens: &[Token], most: usize) -> Result<Progress, Error> {
         self.fits(tokens.len())?;
-        let common = self.common(tokens);
-        let whole = common == tokens.len();
-        if whole
-            && (tokens.is_empty() || (self.timeline.len() == common && !self.logits.is_empty()))
-        {
-            self.rewind(common)?;
-            let (reused, computed, left) = (common, 0, 0);
+        let reused = self.cut(tokens)?;
+        let end = tokens.len().min(reused.saturating_add(most.max(1)));
+        let left = tokens.len() - end;
+        if end == reused {
+            let (computed, left) = (0, 0);
             return Ok(Progress {
                 reused,
                 computed,
                 left,
             });
         }
-        let reused = self.fall_back(common.min(tokens.len() - 1))?;
-        let end = tokens.len().min(reused.saturating_add(most.max(1)));
-        let left = tokens.len() - end;
         let want = if left == 0 {
             Logits::Last
         } else {
@@ -253,44 +241,25 @@ impl Session {
         )
     }
 
-    /// Go back to the longest timeline of at most `len` tokens whose state is at hand, and say how long it is.
-    fn fall_back(&mut self, len: usize) -> Result<usize, Error> {
-        if len == self.timeline.len() {
-            return Ok(len);
-        }
-        self.logits.clear();
-        self.checkpoints.retain(|c| c.len <= len);
-        if self.holds(len) {
-            self.timeline.truncate(len);
-            return Ok(len);
-        }
-        let from = match self.checkpoints.last() {
-            Some(checkpoint) => {
-                let mut executor = self.engine.shared().executor();
-                let set = self.set.as_ref().expect("present until drop");
-                for (id, first, rows) in &checkpoint.rings {
-                    executor.copy_state(set, *id, *first, CopyDir::In(rows))?;
-                }
-                checkpoint.len
-            }
-            None => 0,
-        };
-        self.timeline.truncate(from);
-        // The rings now hold rows of this checkpoint and of nothing later.
-        (self.written, self.base) = (from, from);
-        Ok(from)
-    }
-
     pub(crate) fn set(&self) -> &StateSet {
         self.set.as_ref().expect("present until drop")
     }
 
     /// Take over a restored timeline; its state rows have been copied in.
-    pub(crate) fn restored(&mut self, tokens: Vec<Token>, logits: Vec<f32>) {
+    pub(crate) fn restored(
+        &mut self,
+        tokens: Vec<Token>,
+        logits: Vec<f32>,
+        checkpoints: Vec<Arc<Checkpoint>>,
+    ) {
         (self.written, self.base) = (tokens.len(), tokens.len());
         self.timeline = tokens;
         self.logits = logits;
-        self.checkpoints.clear();
+        self.checkpoints = checkpoints;
+    }
+
+    pub(crate) fn checkpoints(&self) -> &[Arc<Checkpoint>] {
+        &self.checkpoints
     }
 
     fn fits(&self, wanted: usize) -> Result<(), Error> {
@@ -334,7 +303,12 @@ impl Session {
                 let mut executor = shared.executor();
                 let plan = shared.plan(&mut executor, chunk.len(), want == Logits::All)?;
                 let set = self.set.as_ref().expect("present until drop");
-                let logits = executor.run(plan, set, &step, chunk, tap)?;
+                let logits = match &mut self.tap {
+                    Some(own) => {
+                        executor.run(plan, set, &step, chunk, &mut Both(tap, &mut **own))?
+                    }
+                    None => executor.run(plan, set, &step, chunk, tap)?,
+                };
                 if want != Logits::None && last {
                     self.logits
                         .extend_from_slice(&logits[logits.len() - vocab..]);
@@ -353,53 +327,6 @@ impl Session {
                 return Err(Error::Stopped { done, total });
             }
         }
-        Ok(())
-    }
-
-    /// Whether the rings still hold every row that a timeline of `len` tokens needs.
-    fn holds(&self, len: usize) -> bool {
-        let step = self.engine.options().prefill_rows;
-        self.rings().all(|(_, keep)| {
-            let overwritten = self.written.saturating_sub(keep.most() as usize + step);
-            let oldest = overwritten.max(keep.first(self.base as u32) as usize);
-            let first = keep.first(len as u32) as usize;
-            first == len || first >= oldest
-        })
-    }
-
-    fn rings(&self) -> impl Iterator<Item = (StateId, Keep)> {
-        self.engine
-            .graph()
-            .states()
-            .specs
-            .iter()
-            .enumerate()
-            .filter_map(|(i, spec)| match spec.kind {
-                StateKind::Ring { keep } => Some((StateId(i as u32), keep)),
-                StateKind::Windows { .. } => None,
-            })
-    }
-
-    /// Keep aside what a rewind to the present length would need.
-    pub(crate) fn remember(&mut self) -> Result<(), Error> {
-        let len = self.timeline.len();
-        if self.checkpoints.last().is_some_and(|c| c.len == len) {
-            return Ok(());
-        }
-        let layout = self.engine.graph().states();
-        let mut executor = self.engine.shared().executor();
-        let mut rings = Vec::new();
-        for (id, keep) in self.rings() {
-            let first = keep.first(len as u32) as usize;
-            let mut rows = vec![0.0; (len - first) * layout.spec(id).cols as usize];
-            executor.copy_state(self.set(), id, first, CopyDir::Out(&mut rows))?;
-            rings.push((id, first, rows));
-        }
-        drop(executor);
-        if self.checkpoints.len() == CHECKPOINTS {
-            self.checkpoints.remove(1);
-        }
-        self.checkpoints.push(Checkpoint { len, rings });
         Ok(())
     }
 }

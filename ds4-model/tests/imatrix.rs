@@ -370,3 +370,35 @@ fn matrices_that_read_the_same_share_their_sums() {
         );
     }
 }
+
+/// One prompt that the tokens of a piece say is the same measurement, and limits leave out what is beyond them.
+#[test]
+fn prompts_of_a_data_set_are_read_each_from_its_beginning() {
+    let engine = engine();
+    let (first, second) = ("<｜User｜>What is hot?<｜Assistant｜></think>", TEXT);
+    let marked = |prompt: &str| format!("===== DS4_IMATRIX_PROMPT a\n{prompt}\n\n");
+    let dataset = [first, "x", second].map(marked).concat();
+    let over = |prompts, tokens| Collected::over_prompts(&engine, &dataset, prompts, tokens, go);
+    let count = |text: &str| engine.tokenizer().encode(text, Special::All).len();
+    let whole = over(usize::MAX, usize::MAX).unwrap();
+    let least = count("x") >= 2;
+    assert!(!least, "one token is too short for a prompt");
+    assert_eq!(whole.tokens(), count(first) + count(second));
+    assert_eq!(over(2, usize::MAX).unwrap().tokens(), count(first));
+    assert_eq!(
+        over(9, count(first) + 4).unwrap().tokens(),
+        count(first) + 4
+    );
+    // Of one prompt alone: the sums that reading it as a text gives.
+    let by_text = |text: &str| {
+        let mut options = CollectOptions::default();
+        options.reading.special = Special::All;
+        Collected::over(&engine, text, &options, go).unwrap()
+    };
+    let (alone, text) = (over(1, usize::MAX).unwrap(), by_text(first));
+    for (entry, same) in alone.entries().iter().zip(text.entries()) {
+        assert_eq!((&entry.sums, &entry.counts), (&same.sums, &same.counts));
+    }
+    let short = Collected::over_prompts(&engine, "x", 1, 9, go).unwrap_err();
+    assert!(matches!(short, Error::Text { found: 1, .. }), "{short}");
+}

@@ -161,3 +161,71 @@ fn the_format_follows_the_architecture_then_the_template_then_the_markers() {
     );
     assert_eq!(ChatFormat::by_name("v4-0731").unwrap().name(), "v4-0731");
 }
+
+/// One marker for all turns, told apart by the text behind it, as in ChatML; a default for the system; reasoning dropped.
+const CHATML: &str = "{%- if messages[0].role != 'system' %}{{ bos_token ~ 'system\nBe kind.' ~ eos_token ~ '\n' }}{% endif %}
+{%- for m in messages %}{{ bos_token ~ m.role ~ '\n' ~ m.content ~ eos_token ~ '\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ bos_token ~ 'assistant\n' }}{% if enable_thinking %}{{ '<think>\n' }}{% else %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}";
+
+/// The text of a prompt up to each of its marks.
+fn marked(format: &ChatFormat, messages: &[Message], think: ThinkMode) -> Vec<String> {
+    let options = RenderOptions {
+        think,
+        ..RenderOptions::default()
+    };
+    let prompt = format.render(&messages.to_vec().into(), &options).unwrap();
+    let tokens = tokenizer().encode_segments(&prompt);
+    let marks = format.marks(tokenizer(), &tokens);
+    assert!(marks.is_sorted());
+    let text = |&mark: &usize| {
+        let bytes = tokens[..mark].iter();
+        let bytes = bytes.flat_map(|&t| tokenizer().token_bytes(t).to_vec());
+        String::from_utf8(bytes.collect()).unwrap()
+    };
+    marks.iter().map(text).collect()
+}
+
+#[test]
+fn a_template_has_marks_where_prompts_part() {
+    let messages = [
+        Message::system("S"),
+        Message::user("user\n1"),
+        Message::assistant("assistant\n2"),
+        Message::user("3"),
+    ];
+    let (bos, eos) = ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>");
+    let system = format!("{bos}system\nS{eos}\n{bos}");
+    let last = format!("{system}user\nuser\n1{eos}\n{bos}assistant\nassistant\n2{eos}\n{bos}");
+    let answer = format!("{last}user\n3{eos}\n{bos}");
+    for think in [ThinkMode::On, ThinkMode::Off] {
+        let got = marked(&format(CHATML), &messages, think);
+        assert_eq!(got, [system.clone(), last.clone(), answer.clone()]);
+        let got = marked(&format(CHATML), &messages[..2], think);
+        assert_eq!(got.len(), 2, "{got:?}");
+        // The built-in format, and a template that writes it but for the `</think>` of earlier turns.
+        let built_in = marked(&ChatFormat::V4, &messages, think);
+        let built_in: Vec<String> = built_in
+            .iter()
+            .map(|text| text.replace("</think>", ""))
+            .collect();
+        assert_eq!(marked(&format(TURNS), &messages, think), built_in);
+    }
+    let got = marked(&ChatFormat::V4, &messages, ThinkMode::Off);
+    assert_eq!(got.len(), 3);
+    assert_eq!(got[0], format!("{bos}S<｜User｜>"));
+    assert!(got[1].ends_with("<｜User｜>") && got[2].ends_with("3<｜Assistant｜>"));
+}
+
+#[test]
+fn a_template_without_markers_or_that_refuses_has_no_marks() {
+    let plain = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: ";
+    let messages = [
+        Message::user("1"),
+        Message::assistant("2"),
+        Message::user("3"),
+    ];
+    assert!(marked(&format(plain), &messages, ThinkMode::On).is_empty());
+    let refusing =
+        "{% if messages | length != 2 %}{{ raise_exception('no') }}{% endif %}{{ bos_token }}x";
+    assert!(marked(&format(refusing), &messages[..2], ThinkMode::On).is_empty());
+}

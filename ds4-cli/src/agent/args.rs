@@ -3,10 +3,9 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use ds4_model::Sampler;
-use ds4_model::chat::{Effort, RenderOptions, ThinkMode};
-
-use crate::running::{Running, share, temperature};
+use crate::running::Running;
+use crate::sampling::Sampling;
+use crate::thinking::ThinkingFlags;
 
 /// Work in a folder with a model that can read, search and edit files and run commands.
 #[derive(clap::Parser, Clone, Debug)]
@@ -29,12 +28,12 @@ pub(crate) struct Args {
     /// Instructions (also -sys); empty for none [default: what an agent is told here].
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
-    /// Built-in tools: some of read, list, search, edit, write, bash; or none.
+    /// Built-in tools: some of read, list, search, edit, write, bash, bash_status, bash_stop; or none.
     #[arg(
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "read,list,search,edit,write,bash"
+        default_value = "read,list,search,edit,write,bash,bash_status,bash_stop"
     )]
     pub(crate) builtin: Vec<String>,
     /// More tools: a JSON array of declarations, each with a shell `command`.
@@ -43,6 +42,12 @@ pub(crate) struct Args {
     /// Append the conversation to this file, one JSON object a line [default: ~/.ds4/agent/TIME-PID.jsonl].
     #[arg(long, value_name = "FILE")]
     pub(crate) transcript: Option<PathBuf>,
+    /// Folder of saved conversations [default: ~/.ds4/agent/sessions].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) session_dir: Option<PathBuf>,
+    /// Go on with a saved conversation: its name, the beginning of that, or `last`.
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
     /// Keep no transcript.
     #[arg(long, conflicts_with = "transcript")]
     pub(crate) no_transcript: bool,
@@ -61,51 +66,8 @@ pub(crate) struct Args {
     /// Most bytes of a call's result; of longer ones the middle is left out.
     #[arg(long, value_name = "N", default_value = "16384")]
     pub(crate) max_output: NonZeroUsize,
-    /// Temperature; 0 takes the likeliest token. Calls are always written so.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = temperature)]
-    temp: f32,
-    /// Only the likeliest tokens that together have this probability.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = share)]
-    top_p: f32,
-    /// Only tokens with at least this share of the likeliest one's probability.
-    #[arg(long, value_name = "F", default_value_t = 0.05, value_parser = share)]
-    min_p: f32,
-    /// Which random numbers [default: the time].
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Think before answering, which is the default.
-    #[arg(long, conflicts_with_all = ["think_max", "nothink"])]
-    think: bool,
-    /// Think as hard as the model can.
-    #[arg(long, conflicts_with = "nothink")]
-    think_max: bool,
-    /// Answer at once.
-    #[arg(long)]
-    nothink: bool,
-}
-
-impl Args {
-    /// How the conversation becomes a prompt. What was thought about calls stays.
-    pub(crate) fn render(&self) -> RenderOptions {
-        RenderOptions {
-            think: if self.nothink {
-                ThinkMode::Off
-            } else {
-                ThinkMode::On
-            },
-            effort: self.think_max.then_some(Effort::Max),
-            ..RenderOptions::default()
-        }
-    }
-
-    /// How tokens are drawn, by `clock` when there is no seed.
-    pub(crate) fn sampler(&self, clock: u64, vocab_len: usize) -> Sampler {
-        Sampler {
-            temperature: self.temp,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            vocab_len,
-            ..Sampler::seeded(self.seed.unwrap_or(clock))
-        }
-    }
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+    #[command(flatten)]
+    pub(crate) thinking: ThinkingFlags,
 }

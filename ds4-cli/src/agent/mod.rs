@@ -2,13 +2,17 @@
 //!
 //! ```text
 //! person.rs ── tasks ──▶ turn.rs ── calls ──▶ tools/ ── paths ──▶ sandbox.rs
-//!                          ▲  └── results ◀─────┘
-//!                          └──── every message ──▶ transcript.rs
+//!    │                     ▲  └── results ◀─────┘
+//!    │                     └──── every message ──▶ transcript.rs
+//!    └── commands.rs ─── keep.rs ─── sessions.rs       ds4_model::Saved
 //! ```
 
-mod args;
+pub(crate) mod args;
+mod commands;
+mod keep;
 mod person;
 mod sandbox;
+mod sessions;
 mod tools;
 mod transcript;
 mod turn;
@@ -22,29 +26,28 @@ use ds4_model::chat::Conversation;
 use serde_json::json;
 
 use crate::exit::{self, Exit};
+use crate::prompt::{AGAIN, Input, Interruptions};
 use crate::{interrupt, refused};
 use args::Args;
 use person::Person;
 use sandbox::Sandbox;
+use sessions::Sessions;
 use tools::{Declared, Limits, Toolbox};
 use transcript::Transcript;
 use turn::Agent;
+
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
 
 /// What a model is told when nobody says otherwise.
 const SYSTEM: &str = "You are an agent that works in a folder of files. Use the tools to look before you change anything, \
     make small changes, and check them. A user may refuse a call; then ask or do it another way. Say briefly what you did.";
 
-const HELP: &str = "\
-/new      begin anew
-/tools    show what the model may call
-/help     show this
-/quit     end
-Ctrl-C    stop what is being done; twice, end
-";
-
 /// Parse the command line and work.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
-    match refused::parse::<Args>(arguments) {
+    match refused::parse_with::<Args>(arguments, Some(commands::HELP)) {
         Ok(args) => exit::report(work(&args)),
         Err(exit) => exit,
     }
@@ -64,6 +67,10 @@ fn work(args: &Args) -> Result<()> {
     let toolbox = Toolbox::new(sandbox, limits, &args.builtin, declared)?;
     let engine = args.running.open(Some(args.ctx.get()))?;
     let session = engine.session()?;
+    let thinking = args.thinking.asked().unwrap_or_default();
+    if let Some(line) = thinking.shortened(engine.context()) {
+        writeln!(io::stderr(), "{line}")?;
+    }
     let mut transcript = Transcript::open(args)?;
     transcript.add(
         "start",
@@ -87,56 +94,69 @@ fn work(args: &Args) -> Result<()> {
         toolbox,
         transcript,
         person: Person::new(args.yes, args.non_interactive),
-        render: args.render(),
-        sampler: args.sampler(transcript::clock(), engine.tokenizer().vocab_len()),
+        render: thinking.within(engine.context()).render(),
+        sampler: args
+            .sampling
+            .sampler(1.0, args.sampling.seed(), engine.tokenizer().vocab_len()),
         tokens: args.tokens,
         max_steps: args.max_steps.get(),
         calls: 0,
         session,
+        sessions: Sessions::new(args.session_dir.as_deref())?,
+        kept: None,
     };
     interrupt::hear();
-    if let Some(text) = &args.prompt {
-        return agent.task(text);
+    if let Some(name) = &args.resume {
+        let id = agent.sessions.find(name)?;
+        agent.resume(&id)?;
     }
-    if args.non_interactive {
-        let mut text = String::new();
-        io::stdin()
-            .read_to_string(&mut text)
-            .context("cannot read the task")?;
-        return agent.task(text.trim_end());
-    }
-    converse(&mut agent)
+    let task = match &args.prompt {
+        Some(text) => text.clone(),
+        None if args.non_interactive => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .context("cannot read the task")?;
+            text.trim_end().to_owned()
+        }
+        None => return converse(&mut agent),
+    };
+    let done = agent.task(&task);
+    // What was saved before goes on with all that was said, also when the end was no good one.
+    agent.keep()?;
+    done
 }
 
 fn converse(agent: &mut Agent) -> Result<()> {
+    interrupt::at_prompt();
     let mut out = io::stderr();
     writeln!(out, "working in {}", agent.toolbox.sandbox.root().display())?;
     if let Some(path) = agent.transcript.path() {
         writeln!(out, "transcript in {}", path.display())?;
     }
-    while let Some(text) = agent.person.task()? {
+    let mut interruptions = Interruptions::default();
+    loop {
+        let text = match agent.person.task()? {
+            Input::Line(text) => text,
+            Input::End => break,
+            Input::Interrupt if interruptions.pressed() => break,
+            Input::Interrupt => {
+                writeln!(out, "{AGAIN}")?;
+                continue;
+            }
+        };
         // A Ctrl-C at the prompt is about nothing.
         interrupt::take();
-        match text.trim() {
-            "" => {}
-            "/quit" | "/exit" => break,
-            "/help" => write!(out, "{HELP}")?,
-            "/new" => agent.forget()?,
-            "/tools" => {
-                for tool in agent.toolbox.tools() {
-                    writeln!(out, "{}", tool.json())?;
-                }
-            }
-            command if command.starts_with('/') => {
-                writeln!(out, "there is no command {command}; /help shows all")?;
-            }
-            task => {
-                // A task that failed leaves the conversation, and the next may do better.
-                if let Err(error) = agent.task(task) {
-                    writeln!(out, "error: {error:#}")?;
-                }
-            }
+        match commands::parse(&text) {
+            // A task that failed leaves the conversation, and the next may do better.
+            Ok(command) => match commands::carry_out(agent, &command) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => writeln!(out, "error: {error:#}")?,
+            },
+            Err(why) => writeln!(out, "{why}")?,
         }
+        interruptions.other(interrupt::take());
     }
-    Ok(())
+    agent.keep()
 }

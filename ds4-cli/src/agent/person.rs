@@ -1,9 +1,11 @@
 //! Who sits at the terminal: asked for tasks, and whether a call may be made.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, Write};
 
 use anyhow::Result;
 use serde_json::Value;
+
+use crate::prompt::{Input, Prompt};
 
 /// What may be done with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,21 +25,28 @@ pub(super) struct Person {
     always: bool,
     /// There is nobody to ask.
     absent: bool,
+    /// Where tasks are typed, on a terminal.
+    prompt: Option<Prompt>,
 }
 
 impl Person {
     pub(super) fn new(always: bool, absent: bool) -> Self {
-        Self { always, absent }
+        Self {
+            always,
+            absent,
+            prompt: None,
+        }
     }
 
-    /// The next task; `None` at the end of the input.
-    pub(super) fn task(&self) -> Result<Option<String>> {
-        if io::stdin().is_terminal() {
-            let mut out = io::stderr().lock();
-            write!(out, "> ")?;
-            out.flush()?;
+    /// The next task or command: typed at a prompt, or a line of what standard input is otherwise.
+    pub(super) fn task(&mut self) -> Result<Input> {
+        if self.prompt.is_none() {
+            self.prompt = Prompt::on_terminal("> ")?;
         }
-        line()
+        match &mut self.prompt {
+            Some(prompt) => prompt.read(),
+            None => Ok(line()?.map_or(Input::End, Input::Line)),
+        }
     }
 
     /// Show a call, and ask unless that was settled.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::args::Args;
 
 /// Conversations hold whatever a model has read: nobody else is to see them.
-const FILE_MODE: u32 = 0o600;
-const FOLDER_MODE: u32 = 0o700;
+pub(super) const FILE_MODE: u32 = 0o600;
+pub(super) const FOLDER_MODE: u32 = 0o700;
 
 /// A file that grows, or none.
 pub(super) struct Transcript {
@@ -29,10 +29,7 @@ impl Transcript {
         let path = match &args.transcript {
             Some(path) => path.clone(),
             None => {
-                let home = std::env::var_os("HOME").context(
-                    "HOME is not set; name a file with --transcript, or use --no-transcript",
-                )?;
-                let folder = Path::new(&home).join(".ds4/agent");
+                let folder = home("--transcript, or use --no-transcript")?;
                 fs::DirBuilder::new()
                     .recursive(true)
                     .mode(FOLDER_MODE)
@@ -72,14 +69,15 @@ impl Transcript {
     }
 }
 
-/// Seconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |d| d.as_secs())
+/// Where an agent keeps things; `instead` is what names another place.
+pub(super) fn home(instead: &str) -> Result<PathBuf> {
+    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+    let home = home.with_context(|| format!("HOME is not set; name a place with {instead}"))?;
+    Ok(home.join(".ds4/agent"))
 }
 
-/// The time in finer steps, as a seed.
-pub(super) fn clock() -> u64 {
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |d| d.as_nanos() as u64)
+    since.map_or(0, |d| d.as_secs())
 }

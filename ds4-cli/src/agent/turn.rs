@@ -8,7 +8,9 @@ use ds4_model::serve::{Answer, End, Ended, Reading, Request};
 use ds4_model::{Message, Sampler, Session};
 use serde_json::json;
 
+use super::keep::Kept;
 use super::person::{Person, Verdict, plain};
+use super::sessions::Sessions;
 use super::tools::Toolbox;
 use super::transcript::Transcript;
 use crate::interrupt;
@@ -29,14 +31,22 @@ pub(super) struct Agent {
     pub(super) max_steps: usize,
     /// Calls made so far: their ids.
     pub(super) calls: usize,
+    pub(super) sessions: Sessions,
+    /// The name that the conversation is saved under, once it is.
+    pub(super) kept: Option<Kept>,
 }
 
 impl Agent {
     /// Begin anew, with the instructions alone.
     pub(super) fn forget(&mut self) -> Result<()> {
+        self.forget_all_but_instructions();
+        self.kept = None;
+        self.transcript.add("new", &json!({}))
+    }
+
+    pub(super) fn forget_all_but_instructions(&mut self) {
         let messages = &mut self.conversation.messages;
         messages.retain(|m| m.role == Role::System);
-        self.transcript.add("new", &json!({}))
     }
 
     /// Do a task.
@@ -89,7 +99,7 @@ impl Agent {
     }
 
     /// Add a message to the conversation.
-    fn say(&mut self, message: Message) -> Result<()> {
+    pub(super) fn say(&mut self, message: Message) -> Result<()> {
         let json = serde_json::to_value(&message).context("a message")?;
         self.transcript.add("message", &json)?;
         self.conversation.messages.push(message);
@@ -124,7 +134,7 @@ impl Agent {
     }
 
     /// Let the model answer, and show it while it does: content on standard output, reasoning to people alone.
-    fn answer(&mut self) -> Result<End> {
+    pub(super) fn answer(&mut self) -> Result<End> {
         let engine = self.session.engine().clone();
         let parser = engine.chat().stream_parser(&ParseOptions {
             think: self.render.think(),

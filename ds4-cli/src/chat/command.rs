@@ -15,6 +15,7 @@ Commands of a conversation:
   /reset         Forget the conversation.
   /quit, /exit   Leave; Ctrl-D does the same.
   Ctrl-C         Stop an answer; at the prompt, a second one leaves.
+A line that ends in \\ goes on in the next one; what is pasted is one question.
 ";
 
 /// A line, understood.

@@ -33,7 +33,7 @@ pub(super) fn run(args: &Chat, prompt: &str) -> Result<Exit> {
     // Before the work: a folder that is not there is no surprise for its end.
     let file = args.dump_logits.as_ref().or(args.dump_logprobs.as_ref());
     let file = file.map(|path| NewFile::create(path, true)).transpose()?;
-    let engine = open(args, args.prefill_chunk.get())?;
+    let engine = open(args, args.running.prefill_chunk.get())?;
     let tokens = tokens(&engine, args, prompt)?;
     let progress = Progress::counting("tokens");
     let mut on = |done: usize, total: usize| progress.at("", done as u64, total as u64);
@@ -83,7 +83,7 @@ fn tokens(engine: &Engine, args: &Chat, prompt: &str) -> Result<Vec<Token>> {
 pub(super) fn perplexity(args: &Chat, file: &Path) -> Result<Exit> {
     let text = reading::text(file)?;
     // Logits of every token of a step are in memory: few tokens a step.
-    let engine = open(args, args.prefill_chunk.get().min(compare::ROWS))?;
+    let engine = open(args, args.running.prefill_chunk.get().min(compare::ROWS))?;
     let tokens = engine.tokenizer().encode(&text, Special::None);
     let progress = Progress::counting("tokens");
     let found = diagnose::perplexity(&engine, &tokens, args.tokens.get(), &mut |done, total| {

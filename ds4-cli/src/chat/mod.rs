@@ -7,7 +7,7 @@
 //! ```
 
 pub(crate) mod args;
-mod command;
+pub(crate) mod command;
 mod diagnose;
 pub(crate) mod line;
 mod repl;
@@ -24,8 +24,9 @@ use ds4_model::inspect::{Report, human_bytes};
 use indicatif::ProgressBar;
 
 use crate::exit::{Exit, Usage};
+use crate::expert_profile::ExpertProfile;
 use crate::progress::Progress;
-use crate::{env, inspect, interrupt};
+use crate::{inspect, interrupt};
 use args::Chat;
 use screen::Screen;
 use talk::Talk;
@@ -34,13 +35,16 @@ use talk::Talk;
 const LONGEST: u64 = 64 << 20;
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
-    env::warn()?;
     if args.inspect {
-        inspect::show(std::slice::from_ref(&args.model), false)?;
+        inspect::show(std::slice::from_ref(&args.running.model), false)?;
         return Ok(Exit::Ok);
     }
     if let Some(text) = &args.perplexity_file {
         return diagnose::perplexity(args, text);
+    }
+    let open_reader = || open(args, args.running.prefill_chunk.get());
+    if let Some(done) = args.dataset.run(&args.running.model, open_reader) {
+        return done.map(|()| Exit::Ok);
     }
     let prompt = prompt(args)?;
     if args.needs_prompt() {
@@ -52,21 +56,30 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         return Err(Usage("--raw is for a prompt of -p, --prompt-file or a pipe".into()).into());
     }
     interrupt::hear();
-    let engine = open(args, args.prefill_chunk.get())?;
+    let engine = open(args, args.running.prefill_chunk.get())?;
     let mut screen = Screen::of_this_terminal();
     screen.note(&about(&engine))?;
-    match prompt {
-        Some(prompt) if args.raw => talk::raw(&engine, args, &prompt, &mut screen),
-        Some(prompt) => {
+    let profile = ExpertProfile::new(args.expert_profile.as_deref(), &engine)?;
+    let tap = ExpertProfile::tap(profile.as_ref());
+    let exit = match prompt {
+        Some(prompt) if args.raw => talk::raw(&engine, args, &prompt, &mut screen, tap)?,
+        prompt => {
             let mut talk = Talk::new(&engine, args, screen)?;
-            talk.answer(&prompt)?;
-            Ok(ended())
+            talk.dialogue.watch(tap);
+            match prompt {
+                Some(prompt) => {
+                    talk.answer(&prompt)?;
+                    ended()
+                }
+                None => {
+                    repl::on_terminal(talk)?;
+                    Exit::Ok
+                }
+            }
         }
-        None => {
-            repl::on_terminal(Talk::new(&engine, args, screen)?)?;
-            Ok(Exit::Ok)
-        }
-    }
+    };
+    ExpertProfile::write(profile, "ds4", &args.running.model)?;
+    Ok(exit)
 }
 
 /// What an answer that Ctrl-C ended is worth.
@@ -118,13 +131,15 @@ fn limited(reader: impl Read) -> std::io::Result<String> {
 
 /// Open the model, with a sign of life for as long as that takes.
 fn open(args: &Chat, prefill_rows: usize) -> Result<Engine> {
-    let path = &args.model;
+    let path = &args.running.model;
+    let mut options = args.running.options(Some(args.context.get()))?;
+    options.prefill_rows = prefill_rows;
     let bar = ProgressBar::new_spinner().with_message(format!("opening {}", path.display()));
     bar.enable_steady_tick(std::time::Duration::from_millis(100));
-    let opened = Engine::open(path, args.options(prefill_rows));
+    let opened = Engine::open(path, options);
     bar.finish_and_clear();
     let engine = opened.with_context(|| cannot_open(args))?;
-    if args.warm_weights {
+    if args.running.warm_weights {
         let progress = Progress::new("weights");
         engine
             .weights()
@@ -135,12 +150,12 @@ fn open(args: &Chat, prefill_rows: usize) -> Result<Engine> {
 
 /// Open the model's file alone.
 fn open_file(args: &Chat) -> Result<Gguf> {
-    Gguf::open(&args.model).with_context(|| cannot_open(args))
+    Gguf::open(&args.running.model).with_context(|| cannot_open(args))
 }
 
 fn cannot_open(args: &Chat) -> String {
-    let path = args.model.display();
-    if args.model.exists() {
+    let path = args.running.model.display();
+    if args.running.model.exists() {
         format!("cannot open {path}")
     } else {
         format!("cannot open {path}; -m FILE names a model")

@@ -4,75 +4,31 @@ use std::fs;
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use rustyline::config::Config;
-use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
 
 use super::about;
 use super::command::{HELP, Line, parse};
-use super::talk::{Talk, Thinking};
-use crate::{env, interrupt};
-
-/// Prompts that are kept.
-const KEPT: usize = 512;
-
-/// What a person does at the prompt.
-pub(super) enum Input {
-    Line(String),
-    Interrupt,
-    End,
-}
+use super::talk::Talk;
+use crate::interrupt;
+use crate::prompt::{AGAIN, Input, Interruptions, Prompt};
+use crate::thinking::Thinking;
 
 /// With a terminal: an editor with history, which takes what is pasted as one question.
 pub(super) fn on_terminal(mut talk: Talk) -> Result<()> {
-    let config = Config::builder()
-        .max_history_size(KEPT)?
-        .history_ignore_dups(true)?
-        .bracketed_paste(true)
-        .build();
-    let mut editor = rustyline::Editor::<(), FileHistory>::with_config(config)?;
-    let history = env::history();
-    if let Some(file) = history.as_ref().filter(|file| file.exists())
-        && let Err(error) = editor.load_history(file)
-    {
-        talk.screen
-            .note(&format!("no earlier prompts: {}: {error}", file.display()))?;
-    }
+    interrupt::at_prompt();
+    let mut prompt = Prompt::on_terminal("ds4> ")?.context("standard input is no terminal")?;
     talk.screen.note("/help lists commands")?;
-    converse(&mut talk, &mut |talk| {
-        let line = match editor.readline("ds4> ") {
-            Ok(line) => line,
-            Err(ReadlineError::Interrupted) => return Ok(Input::Interrupt),
-            Err(ReadlineError::Eof) => return Ok(Input::End),
-            Err(error) => return Err(error.into()),
-        };
-        if !line.trim().is_empty() {
-            editor.add_history_entry(line.trim())?;
-            if let Some(file) = &history
-                && let Err(error) = editor.append_history(file)
-            {
-                talk.screen
-                    .note(&format!("prompt not kept: {}: {error}", file.display()))?;
-            }
-        }
-        Ok(Input::Line(line))
-    })
+    converse(&mut talk, &mut || prompt.read())
 }
 
 /// Answer what `read` brings until it ends. What goes wrong with one line is said, and the conversation goes on.
-pub(super) fn converse(
-    talk: &mut Talk,
-    read: &mut dyn FnMut(&mut Talk) -> Result<Input>,
-) -> Result<()> {
-    // Whether the last thing that happened was an interruption.
-    let mut interrupted = false;
+pub(super) fn converse(talk: &mut Talk, read: &mut dyn FnMut() -> Result<Input>) -> Result<()> {
+    let mut interruptions = Interruptions::default();
     loop {
-        let line = match read(talk)? {
+        let line = match read()? {
             Input::End => return Ok(()),
-            Input::Interrupt if interrupted => return Ok(()),
+            Input::Interrupt if interruptions.pressed() => return Ok(()),
             Input::Interrupt => {
-                interrupted = true;
-                talk.screen.note("Ctrl-C again leaves")?;
+                talk.screen.note(AGAIN)?;
                 continue;
             }
             Input::Line(line) => line,
@@ -87,7 +43,7 @@ pub(super) fn converse(
             }
             Err(why) => talk.screen.note(&why)?,
         }
-        interrupted = interrupt::is_set();
+        interruptions.other(interrupt::is_set());
         interrupt::clear();
     }
 }
@@ -199,12 +155,12 @@ mod tests {
         interrupt::clear();
         let line = [&["ds4", "-m", DEMO, "--temp", "0"], flags].concat();
         let args = Args::try_parse_from(line).unwrap().chat;
-        let engine = super::super::open(&args, args.prefill_chunk.get()).unwrap();
+        let engine = super::super::open(&args, args.running.prefill_chunk.get()).unwrap();
         let (out, errors) = (Shown::new(press), Shown::new(|_| false));
         let screen = Screen::into(Box::new(out.clone()), Box::new(errors.clone()));
         let mut talk = Talk::new(&engine, &args, screen).unwrap();
         let mut inputs = inputs.into_iter();
-        converse(&mut talk, &mut |_| Ok(inputs.next().unwrap_or(Input::End))).unwrap();
+        converse(&mut talk, &mut || Ok(inputs.next().unwrap_or(Input::End))).unwrap();
         assert_eq!(inputs.count(), 0);
         interrupt::clear();
         [out.take(), errors.take()]

@@ -3,52 +3,15 @@
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use ds4_model::chat::{Effort, MAX_EFFORT_CONTEXT, RenderOptions, ThinkMode};
 use ds4_model::serve::{Answer, Ended, Reading, Request, Update};
 use ds4_model::tokenizer::Special;
-use ds4_model::{Dialogue, Engine, Error, Token};
+use ds4_model::{Dialogue, Engine, Error, Tap, Token};
 
 use super::args::Chat;
 use super::screen::{Screen, Showing};
 use crate::exit::Exit;
 use crate::interrupt;
-
-/// Whether to think first, and how hard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thinking {
-    Off,
-    On,
-    Max,
-}
-
-impl Thinking {
-    /// In a context of so many tokens: what is possible there.
-    pub(super) fn within(self, context: usize) -> Self {
-        match self {
-            Self::Max if context < MAX_EFFORT_CONTEXT => Self::On,
-            other => other,
-        }
-    }
-
-    pub(super) fn render(self) -> RenderOptions {
-        RenderOptions {
-            think: match self {
-                Self::Off => ThinkMode::Off,
-                Self::On | Self::Max => ThinkMode::On,
-            },
-            effort: (self == Self::Max).then_some(Effort::Max),
-            ..RenderOptions::default()
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::On => "on",
-            Self::Max => "max",
-        }
-    }
-}
+use crate::thinking::Thinking;
 
 /// A conversation on a screen.
 pub(super) struct Talk {
@@ -76,13 +39,10 @@ impl Talk {
     pub(super) fn think(&mut self, thinking: Thinking) -> Result<()> {
         self.thinking = thinking;
         let context = self.dialogue.engine().context();
-        let possible = thinking.within(context);
-        if possible != thinking {
-            self.screen.note(&format!(
-                "thinking plainly: the most thinking needs a context of {MAX_EFFORT_CONTEXT} tokens, this one has {context}"
-            ))?;
+        if let Some(line) = thinking.shortened(context) {
+            self.screen.note(&line)?;
         }
-        self.dialogue.render = possible.render();
+        self.dialogue.render = thinking.within(context).render();
         Ok(())
     }
 
@@ -153,7 +113,13 @@ pub(super) fn raw_tokens(tokenizer: &ds4_model::Tokenizer, prompt: &str) -> Vec<
 }
 
 /// Continue a prompt that is given as it is.
-pub(super) fn raw(engine: &Engine, args: &Chat, prompt: &str, screen: &mut Screen) -> Result<Exit> {
+pub(super) fn raw(
+    engine: &Engine,
+    args: &Chat,
+    prompt: &str,
+    screen: &mut Screen,
+    tap: Option<Box<dyn Tap>>,
+) -> Result<Exit> {
     let request = Request {
         prompt: raw_tokens(engine.tokenizer(), prompt),
         sampler: args.sampler(engine.tokenizer().vocab_len()),
@@ -163,6 +129,7 @@ pub(super) fn raw(engine: &Engine, args: &Chat, prompt: &str, screen: &mut Scree
     };
     let answer = Answer::new(engine, request)?;
     let mut session = engine.session()?;
+    session.watch(tap);
     let mut showing = Showing::new(screen, answer.prompt().len());
     let mut failed = Ok(());
     let ended = answer.run(&mut session, &mut |update| {

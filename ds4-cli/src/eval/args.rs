@@ -4,10 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use ds4_model::Sampler;
-use ds4_model::chat::{Effort, RenderOptions, ThinkMode};
 use ds4_model::eval::{Budget, Suite};
 
-use crate::running::{Running, share, temperature};
+use crate::running::Running;
+use crate::sampling::Sampling;
+use crate::thinking::ThinkingFlags;
+
+/// The temperature, where nobody says: what a model knows best.
+const TEMPERATURE: f32 = 0.0;
 
 /// Ask questions with known answers and say how many were answered right.
 #[derive(clap::Parser, Clone, Debug)]
@@ -48,27 +52,10 @@ pub(crate) struct Args {
     /// Tokens of context [default: what the longest question and answer can need].
     #[arg(short, long, value_name = "N")]
     pub(crate) ctx: Option<NonZeroUsize>,
-    /// Temperature; 0 takes the likeliest token.
-    #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = temperature)]
-    pub(crate) temp: f32,
-    /// Only the likeliest tokens that together have this probability.
-    #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = share)]
-    pub(crate) top_p: f32,
-    /// Only tokens with at least this share of the likeliest one's probability.
-    #[arg(long, value_name = "F", default_value_t = 0.0, value_parser = share)]
-    min_p: f32,
-    /// Which random numbers; question i takes seed + i.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Think before answering, which is the default of a file.
-    #[arg(long, conflicts_with_all = ["think_max", "nothink"])]
-    think: bool,
-    /// Think as hard as the model can.
-    #[arg(long, conflicts_with = "nothink")]
-    think_max: bool,
-    /// Answer at once.
-    #[arg(long)]
-    nothink: bool,
+    #[command(flatten)]
+    pub(crate) sampling: Sampling,
+    #[command(flatten)]
+    pub(crate) thinking: ThinkingFlags,
     /// With so many tokens left, close thinking as soon as its end is likely.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     soft_limit_reply_budget: usize,
@@ -87,9 +74,16 @@ pub(crate) struct Args {
     /// Grade the answers of such a file again; no model is needed.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "url", "model", "list_cases"])]
     pub(crate) regrade_trace: Option<PathBuf>,
+    /// Check the graders on answers of every form that this program knows the grades of, and ask nothing; a grade that is
+    /// another is a failure.
+    #[arg(long, conflicts_with_all = ["trace", "regrade_trace", "url", "model", "list_cases", "json"])]
+    pub(crate) self_test_extractors: bool,
     /// Write the result as JSON; the file is replaced.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Milliseconds between two questions, so that a person can follow.
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=600_000))]
+    pub(crate) pause_ms: u32,
     /// A line a question instead of a bar.
     #[arg(long)]
     pub(crate) plain: bool,
@@ -100,38 +94,15 @@ fn suite(name: &str) -> Result<Suite, String> {
 }
 
 impl Args {
-    /// Thinking as the command line has it; `None` when it says nothing.
-    pub(crate) fn thinking(&self) -> Option<ThinkMode> {
-        match (self.nothink, self.think || self.think_max) {
-            (true, _) => Some(ThinkMode::Off),
-            (_, true) => Some(ThinkMode::On),
-            _ => None,
-        }
+    /// How hot answers are drawn.
+    pub(crate) fn temperature(&self) -> f32 {
+        self.sampling.temperature(TEMPERATURE)
     }
 
-    /// How hard to think, if the command line says.
-    pub(crate) fn effort(&self) -> Option<Effort> {
-        self.think_max.then_some(Effort::Max)
-    }
-
-    /// How a local model is asked.
-    pub(crate) fn render(&self) -> RenderOptions {
-        RenderOptions {
-            think: self.thinking().unwrap_or_default(),
-            effort: self.effort(),
-            ..RenderOptions::default()
-        }
-    }
-
-    /// How the answer to question `index` is drawn.
-    pub(crate) fn sampler(&self, index: usize, vocab_len: usize) -> Sampler {
-        Sampler {
-            temperature: self.temp,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            vocab_len,
-            ..Sampler::seeded(self.seed.wrapping_add(index as u64))
-        }
+    /// How the answer to question `index` of a run with `seed` is drawn.
+    pub(crate) fn sampler(&self, seed: u64, index: usize, vocab_len: usize) -> Sampler {
+        let seed = seed.wrapping_add(index as u64);
+        self.sampling.sampler(TEMPERATURE, seed, vocab_len)
     }
 
     /// How long an answer may be.

@@ -1,6 +1,6 @@
 //! `ds4-eval`: questions with known answers, asked of a file or of a server.
 
-mod args;
+pub(crate) mod args;
 mod remote;
 mod report;
 mod trace;
@@ -9,22 +9,30 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use ds4_gguf::NewFile;
-use ds4_model::eval::{self, Answered, Case};
+use ds4_model::eval::{self, Answered, Case, Sample};
 use ds4_model::{Engine, Session};
 use serde_json::{Value, json};
 
-use crate::exit::{self, Exit};
+use crate::exit::{self, Exit, Usage};
 use crate::progress::Progress;
-use crate::refused;
+use crate::running::file_name;
+use crate::{interrupt, refused};
 use args::Args;
 use remote::Remote;
 use report::Report;
 use trace::{Entry, Trace};
+
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
 
 /// Tokens that a message's markers and the effort's text can take, at most.
 const MARKERS: usize = 256;
@@ -38,6 +46,9 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
 }
 
 fn evaluate(args: &Args) -> Result<()> {
+    if args.self_test_extractors {
+        return self_test();
+    }
     if let Some(path) = &args.regrade_trace {
         let entries = trace::read(path)?;
         return report(args, &entries, &json!({ "trace": path }));
@@ -48,6 +59,8 @@ fn evaluate(args: &Args) -> Result<()> {
     }
     let kept = kept(args)?;
     let mut answerer = Answerer::new(args, &cases)?;
+    // Once: a seed that is the time would otherwise be another for each question, and for the report.
+    let seed = args.sampling.seed();
     let old = cases.iter().filter_map(|case| kept.get(&case.id));
     let mut trace = match &args.trace {
         None => None,
@@ -57,17 +70,22 @@ fn evaluate(args: &Args) -> Result<()> {
     let total = cases.len() as u64;
     let progress = (!args.plain).then(|| Progress::counting("eval"));
     let mut stopped = None;
+    let mut asked_before = false;
     for (index, case) in cases.into_iter().enumerate() {
         if let Some(entry) = kept.get(&case.id) {
             entries.push(entry.clone());
             continue;
+        }
+        if std::mem::replace(&mut asked_before, true) && pause(args.pause_ms).is_break() {
+            stopped = Some(anyhow!("stopped").context(format!("question {}", case.id)));
+            break;
         }
         let start = Instant::now();
         let mut each = |_: usize| match &progress {
             Some(progress) => progress.at(&case.id, index as u64, total),
             None => ControlFlow::Continue(()),
         };
-        let answered = match answerer.answer(args, index, &case, &mut each) {
+        let answered = match answerer.answer(args, seed, index, &case, &mut each) {
             Ok(answered) => answered,
             // What has been asked is reported all the same.
             Err(error) => {
@@ -96,7 +114,42 @@ fn evaluate(args: &Args) -> Result<()> {
         Report::of(&entries).table(&mut io::stderr().lock())?;
         return Err(error);
     }
-    report(args, &entries, &asked(args))
+    report(args, &entries, &asked(args, seed))
+}
+
+/// Wait between two questions, unless a stop is asked for.
+fn pause(milliseconds: u32) -> ControlFlow<()> {
+    const LOOK: Duration = Duration::from_millis(20);
+    let end = Instant::now() + Duration::from_millis(milliseconds.into());
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || interrupt::is_set() {
+            return interrupt::flow();
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Grade what the grades are known of.
+fn self_test() -> Result<()> {
+    let samples = eval::samples();
+    let failed: Vec<_> = samples.iter().filter_map(Sample::check).collect();
+    let mut out = io::stdout().lock();
+    for wrong in &failed {
+        writeln!(out, "{wrong}")?;
+    }
+    writeln!(
+        out,
+        "extractors: {} of {} samples are graded as they should be",
+        samples.len() - failed.len(),
+        samples.len()
+    )?;
+    ensure!(
+        failed.is_empty(),
+        "{} samples are graded wrong",
+        failed.len()
+    );
+    Ok(())
 }
 
 /// The questions that the command line chooses.
@@ -115,15 +168,19 @@ fn cases(args: &Args) -> Result<Vec<Case>> {
     if args.case_sequence.is_empty() {
         return Ok(all);
     }
-    let place = |place: &std::num::NonZeroUsize| {
-        all.get(place.get() - 1).cloned().with_context(|| {
-            format!(
-                "--case-sequence has {place}, there are {} questions",
-                all.len()
-            )
+    let place = |place: &NonZeroUsize| {
+        all.get(place.get() - 1).cloned().ok_or_else(|| {
+            let count = all.len();
+            Usage(format!(
+                "--case-sequence has {place}, there are {count} questions"
+            ))
         })
     };
-    args.case_sequence.iter().map(place).collect()
+    Ok(args
+        .case_sequence
+        .iter()
+        .map(place)
+        .collect::<Result<_, _>>()?)
 }
 
 fn list(cases: &[Case]) -> Result<()> {
@@ -165,12 +222,17 @@ impl Answerer {
             return Ok(Self::Remote(Remote::new(args, url)?));
         }
         let engine: Engine = args.running.open(Some(context(args, cases)))?;
+        let thinking = args.thinking.asked().unwrap_or_default();
+        if let Some(line) = thinking.shortened(engine.context()) {
+            writeln!(io::stderr(), "{line}")?;
+        }
         Ok(Self::Local(Box::new(engine.session()?)))
     }
 
     fn answer(
         &mut self,
         args: &Args,
+        seed: u64,
         index: usize,
         case: &Case,
         each: &mut dyn FnMut(usize) -> ControlFlow<()>,
@@ -178,8 +240,10 @@ impl Answerer {
         match self {
             Self::Local(session) => {
                 let vocab_len = session.engine().tokenizer().vocab_len();
-                let mut sampler = args.sampler(index, vocab_len);
-                let (render, budget) = (args.render(), args.budget());
+                let mut sampler = args.sampler(seed, index, vocab_len);
+                let thinking = args.thinking.asked().unwrap_or_default();
+                let render = thinking.within(session.engine().context()).render();
+                let budget = args.budget();
                 Ok(eval::answer(
                     session,
                     case,
@@ -192,7 +256,7 @@ impl Answerer {
             Self::Remote(remote) => {
                 // A request cannot be stopped half-way; between two it can.
                 ensure!(each(0).is_continue(), "stopped");
-                remote.answer(args, index, case)
+                remote.answer(args, seed, index, case)
             }
         }
     }
@@ -210,13 +274,13 @@ fn context(args: &Args, cases: &[Case]) -> usize {
 }
 
 /// What was asked of whom, for the report.
-fn asked(args: &Args) -> Value {
+fn asked(args: &Args, seed: u64) -> Value {
     json!({
-        "model": args.url.is_none().then(|| args.running.model.display().to_string()),
+        "model": args.url.is_none().then(|| file_name(&args.running.model)),
         "url": args.url,
         "cases": args.cases,
-        "temperature": args.temp,
-        "seed": args.seed,
+        "temperature": args.temperature(),
+        "seed": seed,
         "tokens": args.budget().tokens,
     })
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use ureq::Agent;
 
 use super::args::Args;
+use crate::exit::Usage;
 
 /// Largest reply, in bytes.
 const REPLY: u64 = 64 << 20;
@@ -26,10 +27,10 @@ pub(super) struct Remote {
 
 impl Remote {
     pub(super) fn new(args: &Args, url: &str) -> Result<Self> {
-        ensure!(
-            url.starts_with("http://"),
-            "--url is `{url}`, expected one that begins with http:// (encryption is left to a proxy)"
-        );
+        if !url.starts_with("http://") {
+            let why = "expected one that begins with http:// (encryption is left to a proxy)";
+            return Err(Usage(format!("--url is `{url}`, {why}")).into());
+        }
         let base = url.trim_end_matches('/');
         let url = match base.ends_with("/chat/completions") {
             true => base.to_owned(),
@@ -48,21 +49,34 @@ impl Remote {
     }
 
     /// The answer to a question, question `index` of all.
-    pub(super) fn answer(&self, args: &Args, index: usize, case: &Case) -> Result<Answered> {
+    pub(super) fn answer(
+        &self,
+        args: &Args,
+        seed: u64,
+        index: usize,
+        case: &Case,
+    ) -> Result<Answered> {
         let mut body = json!({
             "model": self.model,
             "messages": case.messages,
             "max_tokens": args.budget().tokens,
-            "temperature": args.temp,
-            "top_p": args.top_p,
-            "seed": args.seed.wrapping_add(index as u64) & (i64::MAX as u64),
+            "temperature": args.temperature(),
+            "top_p": args.sampling.top_p,
+            "seed": seed.wrapping_add(index as u64) & (i64::MAX as u64),
         });
         // Only when it was asked for: not every server knows these fields.
-        if let Some(think) = args.thinking() {
-            body["chat_template_kwargs"] = json!({"enable_thinking": think.is_on()});
+        if let Some(thinking) = args.thinking.asked() {
+            let render = thinking.render();
+            body["chat_template_kwargs"] = json!({"enable_thinking": render.think.is_on()});
+            if let Some(effort) = render.effort {
+                body["reasoning_effort"] = json!(effort.name());
+            }
         }
-        if let Some(effort) = args.effort() {
-            body["reasoning_effort"] = json!(effort.name());
+        if let Some(min_p) = args.sampling.min_p {
+            body["min_p"] = json!(min_p);
+        }
+        if args.sampling.top_k > 0 {
+            body["top_k"] = json!(args.sampling.top_k);
         }
         read(&self.post(&body)?).with_context(|| format!("the reply of {}", self.url))
     }

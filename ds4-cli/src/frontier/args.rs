@@ -57,6 +57,9 @@ pub(crate) struct Args {
     /// Write the logits at each into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) dump_frontier_logits_dir: Option<PathBuf>,
+    /// Write which routed experts of each layer prompt and drawn tokens used, and how often the same ones, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) expert_profile: Option<PathBuf>,
     /// Most bytes of the copy of the session that brings it back [default: DS4_BENCH_SNAPSHOT_MAX_BYTES, else 1 GiB]; 0 goes
     /// back without one.
     #[arg(long, value_name = "N")]

@@ -1,6 +1,6 @@
 //! `ds4-bench`: tokens a second of prompt and answer where the context grows, in the columns of antirez/ds4's program.
 
-mod args;
+pub(crate) mod args;
 mod checks;
 mod table;
 
@@ -18,10 +18,17 @@ use ds4_model::{Engine, Message, Sampler, Session, Token};
 use serde_json::json;
 
 use crate::exit::{self, Exit};
+use crate::expert_profile::ExpertProfile;
 use crate::progress::Progress;
-use crate::refused;
+use crate::running::file_name;
+use crate::{env, refused};
 use args::Args;
 use table::Row;
+
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
 
 /// Most bytes of a snapshot, when nobody says: larger ones take longer to copy than the session takes to go back.
 const SNAPSHOT_MAX: u64 = 1 << 30;
@@ -101,6 +108,8 @@ fn rows(
 ) -> Result<Vec<Row>> {
     let last = prompt.len();
     let mut bench = Bench::new(engine, prompt, snapshot_limit(args)?)?;
+    let profile = ExpertProfile::new(args.expert_profile.as_deref(), engine)?;
+    bench.watch(ExpertProfile::tap(profile.as_ref()));
     let mut rows = Vec::new();
     if args.csv.is_none() {
         table::header(&mut io::stdout())?;
@@ -132,6 +141,7 @@ fn rows(
         }
         rows.push(row);
     }
+    ExpertProfile::write(profile, "ds4-bench", &args.running.model)?;
     Ok(rows)
 }
 
@@ -141,13 +151,13 @@ fn snapshot_limit(args: &Args) -> Result<u64> {
         return Ok(limit);
     }
     let set = |name| std::env::var_os(name).is_some();
-    if set("DS4_BENCH_DISABLE_SNAPSHOT") {
+    if set(env::BENCH_NO_SNAPSHOT) {
         return Ok(0);
     }
-    if set("DS4_BENCH_FORCE_SNAPSHOT") {
+    if set(env::BENCH_ANY_SNAPSHOT) {
         return Ok(u64::MAX);
     }
-    const NAME: &str = "DS4_BENCH_SNAPSHOT_MAX_BYTES";
+    const NAME: &str = env::BENCH_SNAPSHOT_BYTES;
     match std::env::var(NAME) {
         Err(_) => Ok(SNAPSHOT_MAX),
         Ok(text) if text.eq_ignore_ascii_case("unlimited") => Ok(u64::MAX),
@@ -164,7 +174,7 @@ fn dump_logits(args: &Args, folder: &Path, session: &Session, read: Prefill) -> 
     let best = Sampler::default().sample(logits);
     let report = json!({
         "source": "ds4-bench",
-        "model": args.running.model.display().to_string(),
+        "model": file_name(&args.running.model),
         "backend": "cpu",
         "prompt_tokens": tokens,
         "frontier_tokens": tokens,
@@ -183,7 +193,7 @@ fn dump_logits(args: &Args, folder: &Path, session: &Session, read: Prefill) -> 
 }
 
 fn write_reports(args: &Args, engine: &Engine, rows: &[Row]) -> Result<()> {
-    let model = args.running.model.display().to_string();
+    let model = file_name(&args.running.model);
     if let Some(path) = &args.csv {
         publish(path, |out| {
             table::header(out)?;
@@ -191,15 +201,16 @@ fn write_reports(args: &Args, engine: &Engine, rows: &[Row]) -> Result<()> {
         })?;
     }
     if let Some(path) = &args.json {
+        let prompt = args.prompt_file.as_ref().or(args.chat_prompt_file.as_ref());
         let report = json!({
             "source": "ds4-bench",
             "version": env!("CARGO_PKG_VERSION"),
             "model": model,
             "backend": "cpu",
-            "threads": args.running.threads,
+            "threads": engine.options().threads,
             "prefill_chunk": engine.options().prefill_rows,
             "ctx": engine.context(),
-            "prompt": args.prompt_file.as_ref().or(args.chat_prompt_file.as_ref()),
+            "prompt": prompt.map(|path| file_name(path)),
             "chat": args.chat_prompt_file.is_some(),
             "rows": rows,
         });

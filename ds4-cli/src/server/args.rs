@@ -3,15 +3,17 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use crate::running::{backend, temperature};
+use crate::running::{Running, temperature};
 
 /// Serve a DeepSeek-V4 model over HTTP, in the dialects of OpenAI and Anthropic.
 #[derive(clap::Parser, Clone, Debug)]
 #[command(name = "ds4-server", version, args_override_self = true)]
 pub(crate) struct Args {
-    /// The model.
-    #[arg(short, long, default_value = "ds4flash.gguf")]
-    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) running: Running,
+    /// Go to this folder first; other paths count from there.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) chdir: Option<PathBuf>,
     /// Address to listen on: a name or an address.
     #[arg(long, default_value = "127.0.0.1")]
     pub(crate) host: String,
@@ -36,12 +38,6 @@ pub(crate) struct Args {
     /// Most tokens of an answer, when the request does not say.
     #[arg(short = 'n', long, default_value_t = 393_216)]
     pub(crate) tokens: usize,
-    /// Threads, at most 1024; 0 is one a core.
-    #[arg(short, long, default_value_t = 0, value_parser = crate::args::threads, env = crate::env::THREADS, hide_env_values = true)]
-    pub(crate) threads: usize,
-    /// Tokens of a prompt computed in one step.
-    #[arg(long, default_value = "512")]
-    pub(crate) prefill_chunk: NonZeroUsize,
     /// Answers at a time, each with a timeline of its own that later requests go on from.
     #[arg(long, visible_alias = "batched-session", default_value = "4")]
     pub(crate) sessions: NonZeroUsize,
@@ -51,6 +47,9 @@ pub(crate) struct Args {
     /// Requests that may wait; more are answered with 429. 0 is no limit.
     #[arg(long, default_value_t = 256)]
     pub(crate) max_queue: usize,
+    /// Connections at a time; more are answered with 503.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: u32,
     /// Temperature, when the request has none.
     #[arg(long, default_value_t = 1.0, value_parser = temperature, allow_negative_numbers = true)]
     pub(crate) default_temperature: f32,
@@ -72,10 +71,13 @@ pub(crate) struct Args {
     /// Calls whose text is remembered, so that it can be put back as it was.
     #[arg(long, default_value_t = 100_000)]
     pub(crate) tool_memory_max_ids: usize,
-    /// Where to compute: cpu or auto.
-    #[arg(long, default_value = "auto", value_parser = backend)]
-    pub(crate) backend: String,
-    /// The processor, which is also the default.
-    #[arg(long, conflicts_with = "backend")]
-    pub(crate) cpu: bool,
+    /// Calls come back to the model as clients send them, not as it wrote them.
+    #[arg(long)]
+    pub(crate) disable_exact_dsml_tool_replay: bool,
+    /// Kept timelines of the very same weights alone; that is always so here.
+    #[arg(long)]
+    pub(crate) kv_cache_reject_different_quant: bool,
+    /// Add what happens to this file: prompts, what was known of them, what the model wrote and how it was read; JSON, a line each.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
 }

@@ -14,9 +14,9 @@ use super::reply::{Calls, Dialect, data, made_calls, named, warnings};
 use super::state::{Ask, Form, Ready, Shared};
 
 /// Read a request.
-pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Chat>, ApiError> {
-    let (ask, model) = ask(app, body)?;
-    let stream = params::stream(body)?;
+pub(crate) fn ready(app: &Shared, mut body: Body) -> Result<Ready<Chat>, ApiError> {
+    let (ask, model) = ask(app, &mut body)?;
+    let stream = params::stream(&body)?;
     let field = ask.field;
     let dialect = Chat {
         base: json!({
@@ -26,7 +26,7 @@ pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Chat>, ApiError> 
             "model": model,
         }),
         calls: Calls::new(app, "call_"),
-        include_usage: params::include_usage(body)?,
+        include_usage: params::include_usage(&body)?,
         with_logprobs: ask.logprobs.is_some(),
     };
     Ok(Ready {
@@ -38,12 +38,12 @@ pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Chat>, ApiError> 
 }
 
 /// The prompt of a request.
-pub(crate) fn prompt(app: &Shared, body: &Body) -> Result<Vec<Token>, ApiError> {
-    let (ask, _) = ask(app, body)?;
+pub(crate) fn prompt(app: &Shared, mut body: Body) -> Result<Vec<Token>, ApiError> {
+    let (ask, _) = ask(app, &mut body)?;
     app.prompt(ask.messages, ask.tools, &ask.render, ask.field)
 }
 
-fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
+fn ask(app: &Shared, body: &mut Body) -> Result<(Ask, String), ApiError> {
     fields::check(Route::Chat, body)?;
     let model = params::model(body, app)?;
     let mut messages = messages(body)?;
@@ -68,21 +68,35 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
 }
 
 /// The conversation.
-fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
-    let list: Vec<Value> = typed(body, "messages")?.unwrap_or_default();
+fn messages(body: &mut Body) -> Result<Vec<Message>, ApiError> {
+    let list = params::take_list(body, "messages")?.unwrap_or_default();
     if list.is_empty() {
         return Err(ApiError::invalid("messages", "missing messages"));
     }
-    let message = |(i, value): (usize, &Value)| {
+    let message = |(i, mut value): (usize, Value)| {
         let field = format!("messages[{i}]");
         if !value.is_object() {
             let what = format!("`{field}`: expected an object");
             return Err(ApiError::invalid(&field, what));
         }
+        if let Some(Value::Array(parts)) = value.get_mut("content") {
+            as_text(parts);
+        }
         Message::deserialize(value)
             .map_err(|e| ApiError::invalid(&field, format!("`{field}`: {e}")))
     };
-    list.iter().enumerate().map(message).collect()
+    list.into_iter().enumerate().map(message).collect()
+}
+
+/// Make parts that the other API of OpenAI has for text parts of text. That an answer was refused is in no text that the
+/// model could read.
+fn as_text(parts: &mut Vec<Value>) {
+    parts.retain(|part| part["type"] != "refusal");
+    for part in parts {
+        if matches!(part["type"].as_str(), Some("input_text" | "output_text")) {
+            part["type"] = json!("text");
+        }
+    }
 }
 
 /// What the answer must look like. A schema is told to the model too, in its system message, as it was trained.

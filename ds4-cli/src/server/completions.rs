@@ -15,8 +15,9 @@ use super::reply::{Dialect, data, named};
 use super::state::{Ready, Shared};
 
 /// Read a request.
-pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Completion>, ApiError> {
+pub(crate) fn ready(app: &Shared, body: Body) -> Result<Ready<Completion>, ApiError> {
     const MOST: usize = 20;
+    let body = &body;
     fields::check(Route::Completions, body)?;
     let model = params::model(body, app)?;
     let logprobs: Option<usize> = typed(body, "logprobs")?;

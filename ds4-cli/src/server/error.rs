@@ -50,10 +50,14 @@ pub(crate) enum ApiError {
     Method,
     #[error("the body is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("the header is larger than {0} bytes")]
+    Header(usize),
     #[error("the body does not arrive")]
     Slow,
     #[error("{0}")]
     Busy(String),
+    #[error("{0} connections are open, which is the limit; try again later")]
+    Crowded(u32),
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error("{0}")]
@@ -90,9 +94,10 @@ impl ApiError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Header(_) => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ShuttingDown | Self::Crowded(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -105,9 +110,9 @@ impl ApiError {
             (Self::NotFound(_), Shape::Anthropic) => "not_found_error",
             (Self::TooLarge(_), Shape::Anthropic) => "request_too_large",
             (Self::Busy(_), _) => "rate_limit_error",
-            (Self::ShuttingDown, Shape::Anthropic) => "overloaded_error",
+            (Self::ShuttingDown | Self::Crowded(_), Shape::Anthropic) => "overloaded_error",
             (Self::Failed(_), Shape::Anthropic) => "api_error",
-            (Self::ShuttingDown | Self::Failed(_), _) => "server_error",
+            (Self::ShuttingDown | Self::Crowded(_) | Self::Failed(_), _) => "server_error",
             _ => "invalid_request_error",
         };
         if shape == Shape::Anthropic {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
+use super::kind::Kind;
 
 /// A route that takes a model's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub(crate) enum Route {
 pub(crate) enum Use {
     /// It does what it says.
     Honoured,
-    /// It is taken and changes nothing, because there is nothing to change.
-    NoOp,
+    /// It is taken, if it is of its kind, and changes nothing, because there is nothing to change.
+    NoOp(Kind),
     /// Taken when it has one of these values (as JSON), which change nothing; refused otherwise.
     Only(&'static [&'static str]),
     /// Refused.
@@ -51,6 +52,7 @@ const fn field(name: &'static str, routes: &'static [Route], used: Use) -> Field
     Field { name, routes, used }
 }
 
+use Kind::{Flag, Integer, List, Object, Switch, Text};
 use Use::{Honoured, NoOp, Only, Refused};
 
 /// Everything that a request may hold; what is not here is refused like [`Use::Refused`].
@@ -73,7 +75,7 @@ pub(crate) const FIELDS: &[Field] = &[
     field("stop_sequences", M, Honoured),
     field("stream", ALL, Honoured),
     field("stream_options", OPENAI, Honoured),
-    field("stream_options", R, NoOp),
+    field("stream_options", R, NoOp(Object)),
     field("logprobs", OPENAI, Honoured),
     field("top_logprobs", C, Honoured),
     field("top_logprobs", R, Only(&["0"])),
@@ -92,6 +94,12 @@ pub(crate) const FIELDS: &[Field] = &[
     ),
     field("reasoning", R, Honoured),
     field("chat_template_kwargs", C, Honoured),
+    // A text that goes on has no turn in which to think.
+    field("thinking", T, NoOp(Switch)),
+    field("think", T, NoOp(Flag)),
+    field("enable_thinking", T, NoOp(Flag)),
+    field("reasoning_effort", T, NoOp(Text)),
+    field("chat_template_kwargs", T, NoOp(Object)),
     field("echo", T, Only(&["false"])),
     field("suffix", T, Only(&["\"\""])),
     field("best_of", T, Only(&["1"])),
@@ -110,22 +118,22 @@ pub(crate) const FIELDS: &[Field] = &[
         Only(&["[]", "[\"reasoning.encrypted_content\"]"]),
     ),
     field("store", CR, Only(&["false"])),
-    field("metadata", ALL, NoOp),
+    field("metadata", ALL, NoOp(Object)),
     field(
         "user",
         &[Route::Chat, Route::Completions, Route::Responses],
-        NoOp,
+        NoOp(Text),
     ),
-    field("safety_identifier", CR, NoOp),
-    field("prompt_cache_key", CR, NoOp),
-    field("prompt_cache_retention", CR, NoOp),
-    field("prompt_cache_options", CR, NoOp),
-    field("cache_control", M, NoOp),
-    field("inference_geo", M, NoOp),
-    field("user_profile_id", M, NoOp),
-    field("workspace_id", M, NoOp),
+    field("safety_identifier", CR, NoOp(Text)),
+    field("prompt_cache_key", CR, NoOp(Text)),
+    field("prompt_cache_retention", CR, NoOp(Text)),
+    field("prompt_cache_options", CR, NoOp(Object)),
+    field("cache_control", M, NoOp(Object)),
+    field("inference_geo", M, NoOp(Text)),
+    field("user_profile_id", M, NoOp(Text)),
+    field("workspace_id", M, NoOp(Text)),
     field("speed", M, Only(&["\"standard\""])),
-    field("service_tier", ALL, NoOp),
+    field("service_tier", ALL, NoOp(Text)),
     field("functions", C, Refused),
     field("function_call", C, Refused),
     field("audio", C, Refused),
@@ -140,20 +148,20 @@ pub(crate) const FIELDS: &[Field] = &[
 ];
 
 /// The members of one object in a request. Others are refused.
-struct Members {
+pub(crate) struct Members {
     /// Where it is; `[]` is every element of a list.
-    path: &'static str,
-    routes: &'static [Route],
-    honoured: &'static [&'static str],
-    /// Taken, and changing nothing.
-    unused: &'static [&'static str],
+    pub(crate) path: &'static str,
+    pub(crate) routes: &'static [Route],
+    pub(crate) honoured: &'static [&'static str],
+    /// Taken, if of their kind, and changing nothing.
+    pub(crate) unused: &'static [(&'static str, Kind)],
 }
 
 const fn members(
     path: &'static str,
     routes: &'static [Route],
     honoured: &'static [&'static str],
-    unused: &'static [&'static str],
+    unused: &'static [(&'static str, Kind)],
 ) -> Members {
     Members {
         path,
@@ -163,7 +171,7 @@ const fn members(
     }
 }
 
-const MEMBERS: &[Members] = &[
+pub(crate) const MEMBERS: &[Members] = &[
     members(
         "messages[]",
         C,
@@ -175,52 +183,90 @@ const MEMBERS: &[Members] = &[
             "tool_calls",
             "tool_call_id",
         ],
-        &["name", "refusal", "annotations"],
+        &[("name", Text), ("refusal", Text), ("annotations", List)],
     ),
     members("messages[]", M, &["role", "content"], &[]),
+    members(
+        "messages[].content[]",
+        M,
+        &[
+            "type",
+            "text",
+            "thinking",
+            "id",
+            "name",
+            "input",
+            "tool_use_id",
+            "content",
+            "is_error",
+        ],
+        &[
+            ("signature", Text),
+            ("data", Text),
+            ("citations", List),
+            ("cache_control", Object),
+            ("caller", Object),
+        ],
+    ),
+    members(
+        "system[]",
+        M,
+        &["type", "text"],
+        &[("citations", List), ("cache_control", Object)],
+    ),
     members(
         "stream_options",
         ALL,
         &["include_usage"],
-        &["include_obfuscation"],
+        &[("include_obfuscation", Flag)],
     ),
     members("response_format", C, &["type", "json_schema"], &[]),
     members(
         "response_format.json_schema",
         C,
         &["schema"],
-        &["name", "description", "strict"],
+        &[("name", Text), ("description", Text), ("strict", Flag)],
     ),
     members("text", R, &["format", "verbosity"], &[]),
     members(
         "text.format",
         R,
         &["type", "schema"],
-        &["name", "description", "strict"],
+        &[("name", Text), ("description", Text), ("strict", Flag)],
     ),
     members("output_config", M, &["effort", "format"], &[]),
-    members("output_config.format", M, &["type", "schema"], &["name"]),
+    members(
+        "output_config.format",
+        M,
+        &["type", "schema"],
+        &[("name", Text)],
+    ),
     members("reasoning", R, &["effort", "summary"], &[]),
-    members("thinking", ALL, &["type"], &["budget_tokens", "display"]),
+    members(
+        "thinking",
+        ALL,
+        &["type"],
+        &[("budget_tokens", Integer), ("display", Text)],
+    ),
     members("tool_choice", CHATS, &["type"], &[]),
     members("tools[]", C, &["type", "function"], &[]),
     members(
         "tools[].function",
         C,
         &["name", "description", "parameters"],
-        &["strict"],
+        &[("strict", Flag)],
     ),
     members(
         "tools[]",
         M,
         &["type", "name", "description", "input_schema"],
-        &["strict", "cache_control"],
+        &[("strict", Flag), ("cache_control", Object)],
     ),
     members(
         "tools[]",
         R,
         &["type", "name", "description", "parameters"],
-        &["strict"],
+        &[("strict", Flag)],
     ),
 ];
 
@@ -231,14 +277,20 @@ impl Members {
             let Value::Object(object) = value else {
                 return Ok(());
             };
-            let known = |name: &str| self.honoured.contains(&name) || self.unused.contains(&name);
-            return match object.iter().find(|(n, v)| !v.is_null() && !known(n)) {
-                None => Ok(()),
-                Some((name, _)) => Err(ApiError::Unsupported {
-                    param: format!("{at}.{name}"),
-                    why: String::new(),
-                }),
-            };
+            let there = object.iter().filter(|(_, value)| !value.is_null());
+            for (name, value) in there.filter(|(n, _)| !self.honoured.contains(&n.as_str())) {
+                let path = format!("{at}.{name}");
+                match self.unused.iter().find(|(unused, _)| unused == name) {
+                    Some((_, kind)) => kind.check(value, &path)?,
+                    None => {
+                        return Err(ApiError::Unsupported {
+                            param: path,
+                            why: String::new(),
+                        });
+                    }
+                }
+            }
+            return Ok(());
         };
         let name = step.trim_end_matches("[]");
         let Some(value) = value.get(name) else {
@@ -289,7 +341,11 @@ fn check_fields(route: Route, body: &Map<String, Value>) -> Result<(), ApiError>
             .iter()
             .find(|f| f.name == name && f.routes.contains(&route));
         let why = match known.map(|f| f.used) {
-            Some(Honoured | NoOp) => continue,
+            Some(Honoured) => continue,
+            Some(NoOp(kind)) => {
+                kind.check(value, name)?;
+                continue;
+            }
             Some(Only(values)) if values.contains(&value.to_string().as_str()) => continue,
             Some(Only(values)) => format!(" other than {}", values.join(" or ")),
             Some(Refused) | None => String::new(),
@@ -330,11 +386,12 @@ fn markdown_of_members() -> String {
         _ => format!("`{}`", names.join("`, `")),
     };
     for m in MEMBERS {
+        let unused: Vec<&str> = m.unused.iter().map(|(name, _)| *name).collect();
         let (path, routes) = (m.path, names(m.routes));
         out += &format!(
             "| `{path}` | {routes} | {} | {} |\n",
             list(m.honoured),
-            list(m.unused)
+            list(&unused)
         );
     }
     out
@@ -347,7 +404,7 @@ fn markdown() -> String {
     for field in FIELDS {
         let used = match field.used {
             Honoured => "honoured".to_owned(),
-            NoOp => "accepted, changes nothing".to_owned(),
+            NoOp(kind) => format!("{kind}, changes nothing"),
             Only(values) => format!("only `{}`, else 400", values.join("` or `")),
             Refused => "400".to_owned(),
         };

@@ -1,36 +1,29 @@
 //! Routes: which URL leads where, and what holds for all of them.
 
-use std::any::Any;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::panic::AssertUnwindSafe;
 
 use axum::Json;
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
-use ds4_model::Token;
-use ds4_model::tokenizer::Special;
-use futures_util::StreamExt;
+use futures_util::FutureExt;
 use serde_json::{Value, json};
-use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{Any as AnyOrigin, CorsLayer};
 
 use super::args::Args;
+use super::body::with_body;
+use super::connections::LONGEST_HEADER;
 use super::error::{ApiError, Shape};
 use super::fields::Route;
-use super::params::{self, Body, typed};
+use super::params::Body;
 use super::reply::{Dialect, respond};
 use super::state::{Ready, Shared};
-use super::{chat, completions, messages, responses};
-
-/// A client that sends no more of a body for so long is gone.
-const PIECE: Duration = Duration::from_secs(10);
-/// The longest that a body may take.
-const WHOLE_BODY: Duration = Duration::from_secs(60);
+use super::{chat, completions, messages, responses, tokens};
 
 const PAGE: &str = include_str!("page.html");
 
@@ -51,13 +44,14 @@ pub(crate) fn router(app: Shared) -> Router {
         .route("/health", get(health))
         .route("/v1/health", get(health))
         .route("/metrics", get(metrics))
-        .route("/tokenize", post(tokenize))
-        .route("/detokenize", post(detokenize))
+        .route("/stats", get(stats))
+        .route("/tokenize", post(tokens::tokenize))
+        .route("/detokenize", post(tokens::detokenize))
         .route("/apply-template", post(apply_template))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
         .layer(middleware::from_fn_with_state(app.clone(), guard))
-        .layer(CatchPanicLayer::custom(panicked));
+        .layer(middleware::from_fn(caught));
     let router = if app.args.cors {
         let open = CorsLayer::new()
             .allow_origin(AnyOrigin)
@@ -67,7 +61,9 @@ pub(crate) fn router(app: Shared) -> Router {
     } else {
         router
     };
-    router.with_state(app)
+    router
+        .layer(middleware::from_fn_with_state(app.clone(), name))
+        .with_state(app)
 }
 
 fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
@@ -90,66 +86,31 @@ fn answer(route: Route) -> axum::routing::MethodRouter<Shared> {
 async fn run<D: Dialect>(
     app: &Shared,
     request: Request,
-    ready: fn(&Shared, &Body) -> Result<Ready<D>, ApiError>,
+    ready: fn(&Shared, Body) -> Result<Ready<D>, ApiError>,
 ) -> Result<Response, ApiError> {
     let ready = with_body(app, request, ready).await?;
     let updates = app.send(ready.request, ready.field).await?;
     Ok(respond(updates, ready.dialect, ready.stream).await)
 }
 
-/// What `work` makes of the body, a JSON object of no more than the allowed size.
-async fn with_body<T: Send + 'static>(
-    app: &Shared,
-    request: Request,
-    work: impl FnOnce(&Shared, &Body) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let most = (app.args.max_body_mb as usize) << 20;
-    let length = request.headers().get(header::CONTENT_LENGTH);
-    let length = length.and_then(|l| l.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > most) {
-        return Err(ApiError::TooLarge(most));
-    }
-    // What is not said counts as the most it can be.
-    let held = app.hold(length.unwrap_or(most)).await?;
-    let bytes = tokio::time::timeout(WHOLE_BODY, receive(request.into_body(), most))
-        .await
-        .map_err(|_| ApiError::Slow)??;
-    app.read(move |app| {
-        let body = object(&bytes)?;
-        drop(bytes);
-        let done = work(app, &body);
-        drop(held);
-        done
-    })
-    .await
-}
-
-/// All of a body, of at most so many bytes.
-async fn receive(body: axum::body::Body, most: usize) -> Result<Vec<u8>, ApiError> {
-    let mut stream = body.into_data_stream();
-    let mut bytes = Vec::new();
-    while let Some(piece) = tokio::time::timeout(PIECE, stream.next())
-        .await
-        .map_err(|_| ApiError::Slow)?
-    {
-        let piece = piece.map_err(|_| ApiError::Slow)?;
-        if bytes.len() + piece.len() > most {
-            return Err(ApiError::TooLarge(most));
+/// Every reply has a name, by the header that each kind of client looks for.
+async fn name(State(app): State<Shared>, request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    if let Ok(id) = HeaderValue::try_from(app.id("req_")) {
+        for header in ["request-id", "x-request-id"] {
+            let header = HeaderName::from_static(header);
+            response.headers_mut().insert(header, id.clone());
         }
-        bytes.extend_from_slice(&piece);
     }
-    Ok(bytes)
+    response
 }
 
-fn object(bytes: &[u8]) -> Result<Body, ApiError> {
-    let invalid = |what: String| ApiError::Invalid {
-        message: format!("invalid JSON request: {what}"),
-        param: None,
-    };
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(body)) => Ok(body),
-        Ok(_) => Err(invalid("expected an object".to_owned())),
-        Err(error) => Err(invalid(error.to_string())),
+/// A panic is a reply too, and the connection goes on.
+pub(crate) async fn caught(request: Request, next: Next) -> Response {
+    let shape = shape_of(request.uri().path());
+    match AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(panic) => ApiError::bug(&*panic).response(shape),
     }
 }
 
@@ -166,7 +127,7 @@ async fn no_content(request: Request, next: Next) -> Response {
 /// Who may ask; and an answer to OPTIONS.
 async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
-    if let Err(error) = foreign(&app, request.headers()) {
+    if let Err(error) = header(&request).and_then(|()| foreign(&app, request.headers())) {
         return error.response(shape_of(path));
     }
     if request.method() == Method::OPTIONS {
@@ -179,6 +140,28 @@ async fn guard(State(app): State<Shared>, request: Request, next: Next) -> Respo
         }
         _ => next.run(request).await,
     }
+}
+
+/// Refuse a header that is too long, and one that HTTP/1.1 does not allow.
+fn header(request: &Request) -> Result<(), ApiError> {
+    let line = request
+        .uri()
+        .path_and_query()
+        .map_or(0, |p| p.as_str().len());
+    let fields = request.headers().iter();
+    // A colon, a blank and the end of a line are four.
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    if line + bytes.sum::<usize>() > LONGEST_HEADER {
+        return Err(ApiError::Header(LONGEST_HEADER));
+    }
+    let hosts = request.headers().get_all(header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version() >= Version::HTTP_11) {
+        return Err(ApiError::Invalid {
+            message: format!("bad HTTP request: {hosts} Host headers, expected one"),
+            param: None,
+        });
+    }
+    Ok(())
 }
 
 /// Refuse pages that a browser loaded from elsewhere: any page can send to this machine, and read the answer too when its
@@ -232,7 +215,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
-fn shape_of(path: &str) -> Shape {
+/// The shape of errors for clients of a path.
+pub(crate) fn shape_of(path: &str) -> Shape {
     if path.starts_with("/v1/messages") || path.starts_with("/messages") {
         Shape::Anthropic
     } else {
@@ -248,10 +232,6 @@ async fn not_allowed(request: Request) -> Response {
     ApiError::Method.response(shape_of(request.uri().path()))
 }
 
-fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    ApiError::bug(&*panic).response(Shape::OpenAi)
-}
-
 async fn health(State(app): State<Shared>) -> Response {
     if app.worker.is_running() {
         Json(json!({ "status": "ok", "model_loaded": app.model })).into_response()
@@ -264,6 +244,16 @@ async fn health(State(app): State<Shared>) -> Response {
 async fn metrics(State(app): State<Shared>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], app.metrics.text()).into_response()
+}
+
+/// The counters, and what is being answered.
+async fn stats(State(app): State<Shared>) -> Response {
+    let mut stats = app.metrics.json();
+    stats["model"] = json!(app.model);
+    stats["context"] = json!(app.engine.context());
+    stats["sessions"] = json!(app.args.sessions);
+    stats["uptime_seconds"] = json!(super::state::now().saturating_sub(app.started));
+    Json(stats).into_response()
 }
 
 fn describe(app: &Shared) -> Value {
@@ -285,16 +275,52 @@ fn describe(app: &Shared) -> Value {
     })
 }
 
-async fn models(State(app): State<Shared>) -> Response {
-    Json(json!({ "object": "list", "data": [describe(&app)] })).into_response()
+/// As Anthropic describes a model.
+fn describe_to_anthropic(app: &Shared) -> Value {
+    json!({
+        "type": "model",
+        "id": app.model,
+        "display_name": app.model,
+        // Nobody knows when it was released; Anthropic writes that so.
+        "created_at": "1970-01-01T00:00:00Z",
+        "max_input_tokens": app.engine.context(),
+        "max_tokens": app.args.tokens.min(app.engine.context()),
+    })
 }
 
-async fn model(State(app): State<Shared>, Path(id): Path<String>) -> Response {
-    if id == app.model {
-        return Json(describe(&app)).into_response();
+/// Whose client asks, on routes that both have.
+fn shape_for(headers: &HeaderMap) -> Shape {
+    if headers.contains_key("anthropic-version") {
+        Shape::Anthropic
+    } else {
+        Shape::OpenAi
     }
-    let what = format!("the model `{id}` does not exist here; `{}` does", app.model);
-    ApiError::NotFound(what).response(Shape::OpenAi)
+}
+
+async fn models(State(app): State<Shared>, headers: HeaderMap) -> Response {
+    let list = match shape_for(&headers) {
+        Shape::OpenAi => json!({ "object": "list", "data": [describe(&app)] }),
+        Shape::Anthropic => json!({
+            "data": [describe_to_anthropic(&app)],
+            "has_more": false,
+            "first_id": app.model,
+            "last_id": app.model,
+        }),
+    };
+    Json(list).into_response()
+}
+
+async fn model(State(app): State<Shared>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let shape = shape_for(&headers);
+    if id != app.model {
+        let what = format!("the model `{id}` does not exist here; `{}` does", app.model);
+        return ApiError::NotFound(what).response(shape);
+    }
+    Json(match shape {
+        Shape::OpenAi => describe(&app),
+        Shape::Anthropic => describe_to_anthropic(&app),
+    })
+    .into_response()
 }
 
 async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
@@ -302,68 +328,12 @@ async fn count_tokens(State(app): State<Shared>, request: Request) -> Response {
     document(counted, Shape::Anthropic)
 }
 
-fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
+/// A document, or an error in the shape of `shape`.
+pub(crate) fn document(result: Result<Value, ApiError>, shape: Shape) -> Response {
     match result {
         Ok(document) => Json(document).into_response(),
         Err(error) => error.response(shape),
     }
-}
-
-/// Refuse members of `body` that are not in `names`.
-fn only(body: &Body, names: &[&str]) -> Result<(), ApiError> {
-    match body.keys().find(|name| !names.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(ApiError::Unsupported {
-            param: name.clone(),
-            why: String::new(),
-        }),
-    }
-}
-
-async fn tokenize(State(app): State<Shared>, request: Request) -> Response {
-    let tokens = with_body(&app, request, |app, body| {
-        only(
-            body,
-            &["content", "add_special", "parse_special", "with_pieces"],
-        )?;
-        let Some(text) = typed::<String>(body, "content")? else {
-            return Err(ApiError::invalid("content", "missing content"));
-        };
-        let flag = |name, otherwise| Ok(typed(body, name)?.unwrap_or(otherwise));
-        let special = if flag("parse_special", true)? {
-            Special::All
-        } else {
-            Special::None
-        };
-        let tokenizer = app.engine.tokenizer();
-        let mut tokens = tokenizer.encode(&text, special);
-        if flag("add_special", false)?
-            && let Some(bos) = tokenizer.bos()
-        {
-            tokens.insert(0, bos);
-        }
-        if !flag("with_pieces", false)? {
-            return Ok(json!({ "tokens": tokens }));
-        }
-        let piece = |&id: &Token| match std::str::from_utf8(tokenizer.token_bytes(id)) {
-            Ok(text) => json!({ "id": id, "piece": text }),
-            Err(_) => json!({ "id": id, "piece": tokenizer.token_bytes(id) }),
-        };
-        Ok(json!({ "tokens": tokens.iter().map(piece).collect::<Vec<_>>() }))
-    });
-    document(tokens.await, Shape::OpenAi)
-}
-
-async fn detokenize(State(app): State<Shared>, request: Request) -> Response {
-    let text = with_body(&app, request, |app, body| {
-        only(body, &["tokens"])?;
-        let list: Vec<Value> =
-            typed(body, "tokens")?.ok_or_else(|| ApiError::invalid("tokens", "missing tokens"))?;
-        let tokenizer = app.engine.tokenizer();
-        let tokens = params::tokens(&list, tokenizer.vocab_len(), "tokens")?;
-        Ok(json!({ "content": tokenizer.decode(&tokens) }))
-    });
-    document(text.await, Shape::OpenAi)
 }
 
 /// The prompt of a chat request, as text.

@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use super::chat::{add_warnings, by_schema};
 use super::error::{ApiError, Shape};
 use super::fields::{self, Route};
-use super::params::{self, Body, get, typed};
+use super::params::{self, Body, take};
 use super::reply::{Calls, Dialect, made_calls, named};
 use super::state::{Ask, Ready, Shared};
 
 /// Read a request.
-pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Messages>, ApiError> {
-    let (ask, model) = ask(app, body)?;
-    let stream = params::stream(body)?;
+pub(crate) fn ready(app: &Shared, mut body: Body) -> Result<Ready<Messages>, ApiError> {
+    let (ask, model) = ask(app, &mut body)?;
+    let stream = params::stream(&body)?;
     let field = ask.field;
     let request = app.request(ask)?;
     let dialect = Messages {
@@ -36,13 +36,13 @@ pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Messages>, ApiErr
 }
 
 /// How many tokens a request's prompt has.
-pub(crate) fn count_tokens(app: &Shared, body: &Body) -> Result<Value, ApiError> {
-    let (ask, _) = ask(app, body)?;
+pub(crate) fn count_tokens(app: &Shared, mut body: Body) -> Result<Value, ApiError> {
+    let (ask, _) = ask(app, &mut body)?;
     let prompt = app.prompt(ask.messages, ask.tools, &ask.render, ask.field)?;
     Ok(json!({ "input_tokens": prompt.len() }))
 }
 
-fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
+fn ask(app: &Shared, body: &mut Body) -> Result<(Ask, String), ApiError> {
     fields::check(Route::Messages, body)?;
     let model = params::model(body, app)?;
     let tools = params::tools(body, |tool| match tool["type"].as_str() {
@@ -79,25 +79,34 @@ fn ask(app: &Shared, body: &Body) -> Result<(Ask, String), ApiError> {
 }
 
 /// Text, or blocks of text.
-fn text(value: &Value, field: &str) -> Result<String, ApiError> {
+fn text(value: Value, field: &str) -> Result<String, ApiError> {
     match value {
         Value::Null => Ok(String::new()),
-        Value::String(text) => Ok(text.clone()),
+        Value::String(text) => Ok(text),
         Value::Array(blocks) => blocks
-            .iter()
+            .into_iter()
             .enumerate()
-            .map(
-                |(i, block)| match (block["type"].as_str(), block["text"].as_str()) {
-                    (Some("text"), Some(text)) => Ok(text.to_owned()),
+            .map(|(i, mut block)| {
+                let text = take(block.get_mut("text"));
+                match (block["type"].as_str(), text) {
+                    (Some("text"), Value::String(text)) => Ok(text),
                     (kind, _) => Err(unknown_block(&format!("{field}[{i}]"), kind)),
-                },
-            )
+                }
+            })
             .collect::<Result<Vec<_>, _>>()
-            .map(|parts| parts.join("\n\n")),
+            .map(joined),
         _ => Err(ApiError::invalid(
             field,
             format!("`{field}`: expected text or blocks"),
         )),
+    }
+}
+
+/// Texts with blank lines between them; one alone is not copied.
+fn joined(mut texts: Vec<String>) -> String {
+    match texts.len() {
+        1 => texts.remove(0),
+        _ => texts.join("\n\n"),
     }
 }
 
@@ -109,27 +118,34 @@ fn unknown_block(field: &str, kind: Option<&str>) -> ApiError {
     )
 }
 
-fn string<'v>(block: &'v Value, name: &str, field: &str) -> Result<&'v str, ApiError> {
-    block[name]
-        .as_str()
-        .ok_or_else(|| ApiError::invalid(field, format!("`{field}`: expected a text `{name}`")))
+/// The text `name` of `block`, taken out of it.
+fn string(block: &mut Value, name: &str, field: &str) -> Result<String, ApiError> {
+    match take(block.get_mut(name)) {
+        Value::String(text) => Ok(text),
+        _ => {
+            let what = format!("`{field}`: expected a text `{name}`");
+            Err(ApiError::invalid(field, what))
+        }
+    }
 }
 
-fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
-    let list: Vec<Value> = typed(body, "messages")?.unwrap_or_default();
+fn messages(body: &mut Body) -> Result<Vec<Message>, ApiError> {
+    let list = params::take_list(body, "messages")?.unwrap_or_default();
     if list.is_empty() {
         return Err(ApiError::invalid("messages", "missing messages"));
     }
     let mut out = Vec::new();
-    if let Some(system) = get(body, "system") {
+    let system = take(body.get_mut("system"));
+    if !system.is_null() {
         out.push(Message::system(text(system, "system")?));
     }
-    for (i, message) in list.iter().enumerate() {
+    for (i, mut message) in list.into_iter().enumerate() {
         let field = format!("messages[{i}]");
+        let content = take(message.get_mut("content"));
         match message["role"].as_str() {
-            Some("user") => user(&message["content"], &field, &mut out)?,
-            Some("assistant") => out.push(assistant(&message["content"], &field)?),
-            Some("system") => out.push(Message::system(text(&message["content"], &field)?)),
+            Some("user") => user(content, &field, &mut out)?,
+            Some("assistant") => out.push(assistant(content, &field)?),
+            Some("system") => out.push(Message::system(text(content, &field)?)),
             _ => {
                 let what = format!("`{field}.role`: expected user or assistant");
                 return Err(ApiError::invalid(&field, what));
@@ -140,58 +156,73 @@ fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
 }
 
 /// What a person says, and results of calls, in their order.
-fn user(content: &Value, field: &str, out: &mut Vec<Message>) -> Result<(), ApiError> {
-    let Value::Array(blocks) = content else {
-        out.push(Message::user(text(content, field)?));
-        return Ok(());
+fn user(content: Value, field: &str, out: &mut Vec<Message>) -> Result<(), ApiError> {
+    let blocks = match content {
+        Value::Array(blocks) => blocks,
+        other => {
+            out.push(Message::user(text(other, field)?));
+            return Ok(());
+        }
     };
-    let mut said: Vec<&str> = Vec::new();
-    for (i, block) in blocks.iter().enumerate() {
+    let mut said: Vec<String> = Vec::new();
+    for (i, mut block) in blocks.into_iter().enumerate() {
         let field = format!("{field}.content[{i}]");
         match block["type"].as_str() {
-            Some("text") => said.push(string(block, "text", &field)?),
+            Some("text") => said.push(string(&mut block, "text", &field)?),
             Some("tool_result") => {
                 if !said.is_empty() {
-                    out.push(Message::user(std::mem::take(&mut said).join("\n\n")));
+                    out.push(Message::user(joined(std::mem::take(&mut said))));
                 }
-                let id = string(block, "tool_use_id", &field)?;
-                out.push(Message::tool(
-                    id,
-                    text(&block["content"], &format!("{field}.content"))?,
-                ));
+                let id = string(&mut block, "tool_use_id", &field)?;
+                out.push(Message::tool(id, result(&mut block, &field)?));
             }
             kind => return Err(unknown_block(&field, kind)),
         }
     }
     if !said.is_empty() {
-        out.push(Message::user(said.join("\n\n")));
+        out.push(Message::user(joined(said)));
     }
     Ok(())
 }
 
-fn assistant(content: &Value, field: &str) -> Result<Message, ApiError> {
-    let Value::Array(blocks) = content else {
-        return Ok(Message::assistant(text(content, field)?));
+/// The text of a result. The model's format has no mark for one that failed, so its text says so.
+fn result(block: &mut Value, field: &str) -> Result<String, ApiError> {
+    let said = text(take(block.get_mut("content")), &format!("{field}.content"))?;
+    match &block["is_error"] {
+        Value::Null | Value::Bool(false) => Ok(said),
+        Value::Bool(true) => Ok(format!("Error: {said}").trim_end().to_owned()),
+        _ => {
+            let field = format!("{field}.is_error");
+            let what = format!("`{field}`: expected true or false");
+            Err(ApiError::invalid(&field, what))
+        }
+    }
+}
+
+fn assistant(content: Value, field: &str) -> Result<Message, ApiError> {
+    let blocks = match content {
+        Value::Array(blocks) => blocks,
+        other => return Ok(Message::assistant(text(other, field)?)),
     };
     let mut message = Message::assistant("");
-    for (i, block) in blocks.iter().enumerate() {
+    for (i, mut block) in blocks.into_iter().enumerate() {
         let field = format!("{field}.content[{i}]");
         match block["type"].as_str() {
             Some("text") => {
                 if !message.content.is_empty() {
                     message.content += "\n\n";
                 }
-                message.content += string(block, "text", &field)?;
+                message.content += &string(&mut block, "text", &field)?;
             }
             Some("thinking") => {
-                let thought = string(block, "thinking", &field)?;
-                message.reasoning.get_or_insert_default().push_str(thought);
+                let thought = string(&mut block, "thinking", &field)?;
+                message.reasoning.get_or_insert_default().push_str(&thought);
             }
             // Of no use to this model, which never made it.
             Some("redacted_thinking") => {}
             Some("tool_use") => message.tool_calls.push(ToolCall {
-                id: Some(string(block, "id", &field)?.to_owned()),
-                name: string(block, "name", &field)?.to_owned(),
+                id: Some(string(&mut block, "id", &field)?),
+                name: string(&mut block, "name", &field)?,
                 arguments: match &block["input"] {
                     Value::Null => "{}".to_owned(),
                     input @ Value::Object(_) => input.to_string(),

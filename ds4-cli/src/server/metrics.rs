@@ -1,4 +1,4 @@
-//! `/metrics`: counters for Prometheus.
+//! Counters: `/metrics` has them for Prometheus, `/stats` as JSON.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +10,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use serde_json::{Map, Value, json};
+
+use super::stats::Requests;
 
 /// All of them; clones share the numbers.
 #[derive(Clone)]
@@ -19,6 +22,10 @@ pub(crate) struct Metrics {
     prompt: Counter,
     cached: Counter,
     completion: Counter,
+    /// Those that are being answered.
+    pub(crate) requests: Requests,
+    /// Connections that are open.
+    pub(crate) connections: Gauge,
     active: Gauge,
     waiting: Gauge,
     first: Histogram,
@@ -35,6 +42,8 @@ impl Metrics {
             prompt: Counter::default(),
             cached: Counter::default(),
             completion: Counter::default(),
+            requests: Requests::default(),
+            connections: Gauge::default(),
             active: Gauge::default(),
             waiting: Gauge::default(),
             first: Histogram::new(buckets()),
@@ -55,6 +64,11 @@ impl Metrics {
             "completion_tokens",
             "Tokens of answers",
             metrics.completion.clone(),
+        );
+        registry.register(
+            "connections",
+            "Open connections",
+            metrics.connections.clone(),
         );
         registry.register(
             "active_answers",
@@ -102,6 +116,27 @@ impl Metrics {
     pub(crate) fn load(&self, active: usize, waiting: usize) {
         self.active.set(active as i64);
         self.waiting.set(waiting as i64);
+    }
+
+    /// The counters as JSON: those of answers that are over, but for the first two.
+    pub(crate) fn json(&self) -> Value {
+        let mut answers = Map::new();
+        answers.insert("active".to_owned(), json!(self.active.get()));
+        answers.insert("waiting".to_owned(), json!(self.waiting.get()));
+        for ended in ["stop", "length", "failed", "gone", "refused"] {
+            let count = self.answers.get_or_create(&[("ended", ended)]).get();
+            answers.insert(ended.to_owned(), json!(count));
+        }
+        json!({
+            "connections": self.connections.get(),
+            "answers": answers,
+            "tokens": {
+                "prompt": self.prompt.get(),
+                "cached": self.cached.get(),
+                "completion": self.completion.get(),
+            },
+            "requests": self.requests.json(),
+        })
     }
 
     pub(crate) fn text(&self) -> String {

@@ -7,17 +7,25 @@
 //! ```
 
 mod args;
+mod body;
 mod chat;
 mod completions;
+mod connections;
 mod error;
 mod fields;
 mod http;
+mod kind;
 mod messages;
 mod metrics;
 mod params;
 mod reply;
 mod responses;
 mod state;
+mod stats;
+mod tokens;
+mod trace;
+#[cfg(test)]
+mod walk;
 mod worker;
 
 use std::ffi::OsString;
@@ -27,15 +35,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use clap::CommandFactory;
+use ds4_model::Engine;
 use ds4_model::serve::{Scheduler, Settings, Store, StoreError};
-use ds4_model::{Engine, Options};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::exit::{self, Exit};
-use crate::refused;
+use crate::{lock, refused};
 use args::Args;
+use connections::Limit;
 use state::{App, Shared};
 
 /// How long clients that do not read their last words are waited for.
@@ -43,6 +53,11 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long a folder in use is waited for.
 const RESTART: Duration = Duration::from_secs(10);
+
+/// The command line, for completions and manual pages.
+pub(crate) fn command() -> clap::Command {
+    Args::command()
+}
 
 /// Parse the command line and serve until told to stop.
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Exit {
@@ -64,20 +79,17 @@ fn serve(mut args: Args) -> Result<()> {
             .ok()
             .filter(|k| !k.is_empty());
     }
-    let mut options = Options::default();
-    options.threads = args.threads;
-    options.prefill_rows = args.prefill_chunk.get();
-    options.context = Some(args.context.get());
-    let engine = Engine::open(&args.model, options)
-        .with_context(|| format!("cannot open {}", args.model.display()))?;
+    if let Some(folder) = &args.chdir {
+        let name = || format!("cannot go to {}", folder.display());
+        std::env::set_current_dir(folder).with_context(name)?;
+    }
+    let _lock = lock::take()?;
+    let trace = args.trace.as_deref().map(trace::Trace::open).transpose()?;
+    let engine = args.running.open(Some(args.context.get()))?;
     let name = args.alias.clone().unwrap_or_else(|| {
-        let stem = args.model.file_stem().unwrap_or_default();
+        let stem = args.running.model.file_stem().unwrap_or_default();
         stem.to_string_lossy().into_owned()
     });
-    let store = match &args.kv_disk_dir {
-        None => None,
-        Some(folder) => Some(open_store(folder, args.kv_disk_space_mb << 20, &engine)?),
-    };
     let mut settings = Settings::default();
     settings.slots = args.sessions.get();
     settings.queue = match args.max_queue {
@@ -86,10 +98,17 @@ fn serve(mut args: Args) -> Result<()> {
     };
     settings.slice = args.mixed_prefill_quantum.get();
     settings.store_from = args.kv_cache_min_tokens;
-    let scheduler = Scheduler::new(engine.clone(), settings, store)?;
+    let (folder, limit) = (args.kv_disk_dir.clone(), args.kv_disk_space_mb << 20);
+    let own = engine.clone();
+    let make = move || {
+        let store = folder
+            .as_deref()
+            .map(|folder| open_store(folder, limit, &own));
+        Ok(Scheduler::new(own.clone(), settings, store.transpose()?)?)
+    };
     let metrics = metrics::Metrics::new();
-    let (worker, thread) = worker::Worker::start(scheduler, metrics.clone())
-        .context("cannot start the engine's thread")?;
+    let trace = trace.map(|trace| (trace, engine.tokenizer().clone()));
+    let (worker, thread) = worker::Worker::start(make, metrics.clone(), trace)?;
     let app = Arc::new(App::new(engine, args, name, worker, metrics));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -101,10 +120,10 @@ fn serve(mut args: Args) -> Result<()> {
     let engine_ended = thread.join();
     // Requests that are still being answered when the grace is over, or read, are cut off here.
     runtime.shutdown_background();
-    if engine_ended.is_err() {
-        anyhow::bail!("the engine's thread panicked");
+    match engine_ended {
+        Ok(ended) => ended.and(served),
+        Err(_) => anyhow::bail!("the engine's thread panicked"),
     }
-    served
 }
 
 /// Open the folder of timelines. Who starts a server again at once may find the old one still writing: that takes seconds.
@@ -139,6 +158,8 @@ async fn listen(app: Shared) -> Result<()> {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            // Without it there is nothing to serve.
+            () = worker.gone() => {}
         }
         log(format_args!("stopping; a second signal stops at once"));
         tokio::spawn(async move {
@@ -155,9 +176,13 @@ async fn listen(app: Shared) -> Result<()> {
         let _ = stopped.await;
         tokio::time::sleep(GRACE).await;
     };
+    let limit = Limit {
+        most: app.args.max_connections,
+        open: app.metrics.connections.clone(),
+    };
     tokio::select! {
-        served = axum::serve(listener, http::router(app)).with_graceful_shutdown(told).into_future() =>
-            served.context("cannot go on serving"),
-        () = over => Ok(()),
+        () = connections::serve(listener, http::router(app), limit, told) => {}
+        () = over => {}
     }
+    Ok(())
 }

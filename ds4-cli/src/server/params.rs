@@ -71,6 +71,23 @@ pub(crate) fn typed<T: DeserializeOwned>(body: &Body, name: &str) -> Result<Opti
         .transpose()
 }
 
+/// The list `name`, taken out of the body, so that nothing of it is copied.
+pub(crate) fn take_list(body: &mut Body, name: &str) -> Result<Option<Vec<Value>>, ApiError> {
+    match take(body.get_mut(name)) {
+        Value::Null => Ok(None),
+        Value::Array(list) => Ok(Some(list)),
+        _ => {
+            let what = format!("`{name}`: expected a list");
+            Err(ApiError::invalid(name, what))
+        }
+    }
+}
+
+/// The value, which is `null` from then on; a missing one is too.
+pub(crate) fn take(value: Option<&mut Value>) -> Value {
+    value.map(Value::take).unwrap_or_default()
+}
+
 /// The member `inner` of the object `outer` as a `T`.
 pub(crate) fn nested<T: DeserializeOwned>(
     body: &Body,
@@ -123,19 +140,17 @@ pub(crate) fn sampler(body: &Body, app: &App) -> Result<Sampler, ApiError> {
 
 /// Most tokens of the answer, by the first of `names` that is there.
 pub(crate) fn limit(body: &Body, names: &[&str], app: &App) -> Result<usize, ApiError> {
+    let mut limit = None;
+    // All are read, so that a wrong one is an error beside a right one too.
     for name in names {
-        match typed::<usize>(body, name)? {
-            Some(0) => {
-                return Err(ApiError::invalid(
-                    name,
-                    format!("`{name}` is 0, expected at least 1"),
-                ));
-            }
-            Some(n) => return Ok(n),
-            None => {}
+        let most = typed::<usize>(body, name)?;
+        if most == Some(0) {
+            let what = format!("`{name}` is 0, expected at least 1");
+            return Err(ApiError::invalid(name, what));
         }
+        limit = limit.or(most);
     }
-    Ok(app.args.tokens)
+    Ok(limit.unwrap_or(app.args.tokens))
 }
 
 /// Strings that end the answer.
@@ -252,7 +267,11 @@ pub(crate) fn tools(
             }
         }
     };
-    let list: Vec<Value> = typed(body, "tools")?.unwrap_or_default();
+    let list = match get(body, "tools") {
+        None => &[][..],
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(ApiError::invalid("tools", "`tools`: expected a list")),
+    };
     let tools = list
         .iter()
         .enumerate()

@@ -1,8 +1,10 @@
 //! From updates to a response: a JSON document, or server-sent events as they come. How an answer is written is a
 //! [`Dialect`]'s business.
 
+use std::any::Any;
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use axum::Json;
@@ -10,7 +12,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use ds4_model::chat::{Outcome, Parsed, Repair};
 use ds4_model::serve::{End, Ended, Logprob, Update};
-use futures_util::stream;
+use futures_util::{FutureExt, stream};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -56,7 +58,8 @@ pub(crate) async fn respond<D: Dialect>(
         over: false,
     };
     let events = stream::unfold(source, |mut source| async move {
-        let event = source.next().await?;
+        let next = AssertUnwindSafe(source.next()).catch_unwind().await;
+        let event = next.unwrap_or_else(|panic| Some(source.broken(&*panic)))?;
         Some((Ok::<_, Infallible>(event), source))
     });
     Sse::new(events)
@@ -116,6 +119,21 @@ impl<D: Dialect> Source<D> {
                 });
             }
         }
+    }
+}
+
+impl<D: Dialect> Source<D> {
+    /// What a stream ends with when writing it met a bug.
+    fn broken(&mut self, panic: &(dyn Any + Send)) -> Event {
+        let error = ApiError::bug(panic);
+        self.over = true;
+        self.ready.clear();
+        // The engine need not go on.
+        self.updates.close();
+        let words = catch_unwind(AssertUnwindSafe(|| self.dialect.fail(&error)));
+        self.ready.extend(words.unwrap_or_default());
+        let plain = || named("error", &error.body(D::SHAPE));
+        self.ready.pop_front().unwrap_or_else(plain)
     }
 }
 
@@ -195,4 +213,75 @@ pub(crate) fn warnings(parsed: &Parsed) -> Vec<String> {
         });
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::to_bytes;
+    use ds4_model::chat::Delta;
+    use serde_json::json;
+
+    /// A dialect that meets a bug at the second update, and if `twice` when it says so too.
+    struct Faulty {
+        seen: usize,
+        twice: bool,
+    }
+
+    impl Dialect for Faulty {
+        const SHAPE: Shape = Shape::OpenAi;
+
+        fn begin(&mut self) -> Vec<Event> {
+            vec![data(&json!("begun"))]
+        }
+
+        fn more(&mut self, _: &Update) -> Vec<Event> {
+            self.seen += 1;
+            assert!(self.seen < 2, "a fault of the test");
+            vec![data(&json!("more"))]
+        }
+
+        fn end(&mut self, _: &End) -> Vec<Event> {
+            vec![data(&json!("ended"))]
+        }
+
+        fn fail(&mut self, error: &ApiError) -> Vec<Event> {
+            assert!(!self.twice, "a fault of the test");
+            vec![named("failed", &json!(error.to_string()))]
+        }
+
+        fn whole(&mut self, _: &End, _: &[Logprob]) -> Value {
+            Value::Null
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_stream_is_its_last_event() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        for (twice, word) in [(false, "event: failed"), (true, "event: error")] {
+            let (engine, updates) = mpsc::channel(8);
+            for _ in 0..3 {
+                let update = Update {
+                    deltas: vec![Delta::Content("x".to_owned())],
+                    ..Update::default()
+                };
+                engine.try_send(update).unwrap();
+            }
+            let text = runtime.block_on(async {
+                let faulty = Faulty { seen: 0, twice };
+                let response = respond(updates, faulty, true).await;
+                let bytes = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+                String::from_utf8(bytes.to_vec()).unwrap()
+            });
+            let parts: Vec<&str> = text.trim().split("\n\n").collect();
+            assert_eq!(parts.len(), 3, "{text}");
+            assert_eq!(&parts[..2], ["data: \"begun\"", "data: \"more\""]);
+            assert!(parts[2].starts_with(word), "{text}");
+            assert!(parts[2].contains("a bug in the server"), "{text}");
+            assert!(engine.is_closed(), "the engine goes on");
+        }
+    }
 }

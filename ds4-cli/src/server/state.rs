@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ds4_model::chat::{Conversation, ParseOptions, RenderOptions, Role, ThinkMode, Tool};
 use ds4_model::grammar::{Grammar, Grammars};
 use ds4_model::serve::{Answer, End, Reading, Replays, Request, Update};
-use ds4_model::{Engine, Error, Message, Sampler, Token};
+use ds4_model::{Engine, Error, Message, Sampler, Token, with_causes};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -83,8 +83,13 @@ impl App {
         worker: Worker,
         metrics: Metrics,
     ) -> Self {
+        let remembered = if args.disable_exact_dsml_tool_replay {
+            0
+        } else {
+            args.tool_memory_max_ids
+        };
         Self {
-            replays: Mutex::new(Replays::new(args.tool_memory_max_ids, REPLAY_BYTES)),
+            replays: Mutex::new(Replays::new(remembered, REPLAY_BYTES)),
             started: now(),
             grammars: OnceLock::new(),
             longest: OnceLock::new(),
@@ -207,12 +212,15 @@ impl App {
             }
             last.partial = true;
         }
+        // Before it is copied into a prompt.
+        let said = messages.iter().map(|m| m.content.len());
+        self.can_fit(said.sum(), field)?;
         self.replays().put_back(&mut messages);
         let text = self
             .engine
             .chat()
             .render(&Conversation { messages, tools }, render)
-            .map_err(|e| ApiError::invalid(field, chain(&e)))?;
+            .map_err(|e| ApiError::invalid(field, with_causes(&e)))?;
         self.can_fit(text.as_str().len(), field)?;
         Ok(self.engine.tokenizer().encode_segments(&text))
     }
@@ -278,7 +286,7 @@ impl App {
                 context: limit,
                 param: field,
             },
-            other => ApiError::Failed(chain(&other)),
+            other => ApiError::Failed(with_causes(&other)),
         })?;
         self.worker.ask(answer).await
     }
@@ -296,17 +304,6 @@ pub(crate) fn now() -> u64 {
         .map_or(0, |d| d.as_secs())
 }
 
-/// An error and its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
-}
-
 /// An app with the demo model, for tests of what is written.
 #[cfg(test)]
 pub(crate) fn demo() -> Shared {
@@ -315,8 +312,15 @@ pub(crate) fn demo() -> Shared {
     let args = Args::parse_from(["ds4-server", "-m", file]);
     let engine = Engine::open(file, ds4_model::Options::default()).unwrap();
     let settings = ds4_model::serve::Settings::default();
-    let scheduler = ds4_model::serve::Scheduler::new(engine.clone(), settings, None).unwrap();
+    let own = engine.clone();
+    let make = move || {
+        Ok(ds4_model::serve::Scheduler::new(
+            own.clone(),
+            settings,
+            None,
+        )?)
+    };
     let metrics = Metrics::new();
-    let (worker, _) = Worker::start(scheduler, metrics.clone()).unwrap();
+    let (worker, _) = Worker::start(make, metrics.clone(), None).unwrap();
     Arc::new(App::new(engine, args, "demo".to_owned(), worker, metrics))
 }

@@ -84,7 +84,14 @@ test("errors name the field", async () => {
   await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
 });
 
+/** How many clients the server has counted as gone. */
+const gone = async () => {
+  const reply = await fetch(process.env.DS4_URL + "/metrics", { headers: { authorization: `Bearer ${process.env.DS4_KEY}` } });
+  return Number(/^ds4_answers_total\{ended="gone"\} (\d+)/m.exec(await reply.text())?.[1] ?? 0);
+};
+
 test("an abandoned request ends", async () => {
+  const before = await gone();
   // Five hundred numbers take longer than the client waits.
   const schema = {
     type: "object", required: ["a"], additionalProperties: false,
@@ -101,5 +108,7 @@ test("an abandoned request ends", async () => {
   );
   setTimeout(() => controller.abort(), 100);
   await assert.rejects(pending, OpenAI.APIUserAbortError);
+  for (const from = Date.now(); await gone() === before;) assert.ok(Date.now() - from < 10000, "it goes on");
+  assert.equal(await gone(), before + 1);
   assert.equal((await ask()).choices[0].message.content, ANSWER);
 });

@@ -74,17 +74,37 @@ test("the page", async t => {
     if (process.env.DS4_SCREENSHOT) await page.screenshot({ path: process.env.DS4_SCREENSHOT });
   });
 
-  await t.test("the stop button stops", async () => {
+  await t.test("the stop button stops a stream that runs", async () => {
     await page.click("#reset");
     assert.equal(await page.$(".assistant"), null);
-    // A slow network would do as well: the request is held back until the button is pressed.
+    // The demo model says little, so the request is made one for thousands of numbers.
+    const schema = {
+      type: "object", required: ["a"], additionalProperties: false,
+      properties: { a: { type: "array", items: { enum: [1, 2] }, minItems: 1500 } },
+    };
     await page.setRequestInterception(true);
-    page.on("request", request => { if (!request.isInterceptResolutionHandled() && !request.url().endsWith("/completions")) request.continue(); });
+    page.on("request", request => {
+      if (request.isInterceptResolutionHandled()) return;
+      if (!request.url().endsWith("/completions")) return request.continue();
+      const body = { ...JSON.parse(request.postData()), thinking: { type: "disabled" },
+        response_format: { type: "json_schema", json_schema: { name: "x", schema } } };
+      request.continue({ postData: JSON.stringify(body) });
+    });
+    const gone = () => page.evaluate(async key => {
+      const reply = await fetch("/metrics", { headers: { authorization: "Bearer " + key } });
+      return Number(/^ds4_answers_total\{ended="gone"\} (\d+)/m.exec(await reply.text())?.[1] ?? 0);
+    }, process.env.DS4_KEY);
+    const before = await gone();
     await say(page, QUESTION);
-    await page.waitForFunction(() => !document.querySelector("#stop").hidden);
+    const written = () => page.$eval(".assistant .text", element => element.textContent.length);
+    await page.waitForFunction(() => document.querySelector(".assistant .text")?.textContent.length > 20, { timeout: 60000 });
     await page.click("#stop");
     await over(page);
     assert.equal(await text(page, ".assistant .note"), "stopped");
+    const length = await written();
+    for (const from = Date.now(); await gone() === before;) assert.ok(Date.now() - from < 10000, "it goes on");
+    assert.equal(await gone(), before + 1);
+    assert.equal(await written(), length);
   });
 
   assert.deepEqual(foreign, []);

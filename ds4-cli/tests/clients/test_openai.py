@@ -126,11 +126,23 @@ def test_structured_output(client):
     for temperature in [0, 1]:
         content = ask(client, response_format=form, temperature=temperature, seed=3).choices[0].message.content
         assert json.loads(content)["answer"] in ["yes", "no"]
-    for thinking in ["enabled", "disabled"]:
-        reply = ask(client, response_format={"type": "json_object"}, max_tokens=300, temperature=0.7, seed=1,
-                    extra_body={"thinking": {"type": thinking}})
-        if reply.choices[0].finish_reason == "stop":
-            assert isinstance(json.loads(reply.choices[0].message.content), dict)
+
+
+@pytest.mark.parametrize("thinking", ["enabled", "disabled"])
+def test_json_object(client, thinking):
+    """The demo model knows no JSON: it says whatever the grammar allows, and often no end. Some seeds come to one."""
+    ended = 0
+    for seed in range(1, 31):
+        choice = ask(client, response_format={"type": "json_object"}, max_tokens=200, temperature=2, seed=seed,
+                     extra_body={"thinking": {"type": thinking}, "min_p": 0}).choices[0]
+        if choice.finish_reason == "stop":
+            assert isinstance(json.loads(choice.message.content), dict)
+            ended += 1
+        else:
+            assert choice.finish_reason == "length" and choice.message.content.lstrip()[:1] in ("", "{")
+        if ended == 2:
+            return
+    pytest.fail(f"{ended} of 30 answers came to an end")
 
 
 def test_logprobs(client):

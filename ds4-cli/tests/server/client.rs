@@ -19,9 +19,15 @@ pub(crate) struct Server {
 impl Server {
     /// On a free port, with the demo model and `arguments`.
     pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::start_in(&[], arguments)
+    }
+
+    /// As [`Self::start`], with variables of the environment.
+    pub(crate) fn start_in(variables: &[(&str, &str)], arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_ds4-server"))
             .args(["-m", DEMO, "--port", "0", "-c", "2048", "-t", "1"])
             .args(arguments)
+            .envs(variables.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

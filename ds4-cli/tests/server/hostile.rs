@@ -182,6 +182,60 @@ fn wrong_requests_are_refused_and_named() {
 }
 
 #[test]
+fn a_body_of_millions_of_values_is_refused_before_it_is_read() {
+    let server = Server::start(&[]);
+    // Two bytes each as text, seventy and more in memory.
+    let many = |n: usize| "1,".repeat(n) + "1";
+    let refused = |path: &str, body: String| {
+        let reply = server.raw(&request(path, body.as_bytes()));
+        assert_eq!(reply.status, 400, "{path}: {reply:?}");
+        reply.json()["error"].clone()
+    };
+    for (path, body) in [
+        (
+            "/detokenize",
+            format!("{{\"tokens\": [{}]}}", many(3 << 20)),
+        ),
+        (
+            "/v1/completions",
+            format!("{{\"prompt\": [{}]}}", many(3 << 20)),
+        ),
+        (
+            "/v1/chat/completions",
+            format!("{{\"messages\": [{}]}}", many(3 << 20)),
+        ),
+    ] {
+        let error = refused(path, body);
+        assert!(
+            error["message"].as_str().unwrap().contains("values"),
+            "{error}"
+        );
+    }
+    let error = refused(
+        "/detokenize",
+        format!("{{\"tokens\": [{}]}}", many(1 << 20)),
+    );
+    assert_eq!(error["param"], "tokens");
+    let error = refused("/detokenize", "{\"tokens\": [1, 2, 99999999]}".to_owned());
+    assert_eq!(error["param"], "tokens");
+    assert!(
+        error["message"].as_str().unwrap().contains("tokens[2]"),
+        "{error}"
+    );
+    let most = format!("{{\"tokens\": [{}]}}", many((1 << 20) - 1));
+    assert_eq!(
+        server.raw(&request("/detokenize", most.as_bytes())).status,
+        200
+    );
+    // A text may hold as many signs as it likes.
+    let text = json!({ "content": "[1,".repeat(2 << 20) }).to_string();
+    assert_eq!(
+        server.raw(&request("/tokenize", text.as_bytes())).status,
+        200
+    );
+}
+
+#[test]
 fn broken_requests_never_hurt_the_server() {
     let server = Server::start(&[]);
     let mut random = Random(7);

@@ -7,11 +7,16 @@
 #![cfg(unix)]
 
 mod client;
+mod connections;
 mod doors;
+mod drawn;
 mod hostile;
 mod keep;
 mod load;
+mod options;
+mod parts;
 mod prefill;
+mod told;
 
 use client::{Server, request};
 use serde_json::{Value, json};
@@ -110,9 +115,10 @@ fn a_prompt_that_was_read_before_is_not_read_again() {
     };
     assert_eq!(ask()["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
     let second = ask();
+    let usage = &second["usage"];
     assert_eq!(
-        second["usage"]["prompt_tokens_details"]["cached_tokens"],
-        10
+        usage["prompt_tokens_details"]["cached_tokens"],
+        usage["prompt_tokens"]
     );
     assert_eq!(second["choices"][0]["message"]["content"], ANSWER);
 }
@@ -219,6 +225,53 @@ fn who_comes_when_too_many_wait_is_told_so() {
 }
 
 #[test]
+fn without_a_limit_of_the_queue_everybody_waits() {
+    let server = Server::start(&["--sessions", "1", "--max-queue", "0"]);
+    let body = long(&json!({ "stream": true })).to_string();
+    let clients: Vec<_> = (0..12)
+        .map(|_| {
+            let mut stream = server.connect();
+            let raw = request("/v1/chat/completions", body.as_bytes());
+            std::io::Write::write_all(&mut stream, &raw).unwrap();
+            stream
+        })
+        .collect();
+    let from = std::time::Instant::now();
+    while server.metric("ds4_waiting_requests") < 11.0 {
+        assert!(from.elapsed().as_secs() < 20);
+    }
+    assert_eq!(server.metric("ds4_active_answers"), 1.0);
+    assert_eq!(server.metric("ds4_answers_total{ended=\"refused\"}"), 0.0);
+    drop(clients);
+    server.wait_until_idle();
+    let reply = server.post("/v1/chat/completions", &chat(QUESTION, &json!({})));
+    assert_eq!(reply.json()["choices"][0]["message"]["content"], ANSWER);
+}
+
+#[test]
+fn the_key_may_come_from_the_environment() {
+    let status = |server: &Server, key: &str| {
+        let raw = format!(
+            "GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\nconnection: close\r\n\r\n"
+        );
+        server.raw(raw.as_bytes()).status
+    };
+    let server = Server::start_in(&[("DS4_API_KEY", "secret")], &[]);
+    assert_eq!(
+        (status(&server, "secret"), status(&server, "other")),
+        (200, 401)
+    );
+    // The command line says it louder; an empty variable says nothing.
+    let server = Server::start_in(&[("DS4_API_KEY", "secret")], &["--api-key", "other"]);
+    assert_eq!(
+        (status(&server, "secret"), status(&server, "other")),
+        (401, 200)
+    );
+    let server = Server::start_in(&[("DS4_API_KEY", "")], &[]);
+    assert_eq!(status(&server, "any"), 200);
+}
+
+#[test]
 fn a_signal_ends_the_server_and_tells_the_clients() {
     let server = Server::start(&[]);
     let mut stream = server.connect();
@@ -265,6 +318,22 @@ fn what_cannot_be_served_is_refused_at_the_start() {
             "processor alone",
         ),
         (&["-m", client::DEMO, "--ctx", "0"], 2, "--ctx"),
+        (
+            &["-m", client::DEMO, "--kv-cache-cold-max-tokens", "30000"],
+            2,
+            "--kv-cache-cold-max-tokens is not taken: timelines are kept where",
+        ),
+        (&["-m", client::DEMO, "--chdir", "nowhere"], 1, "nowhere"),
+        (
+            &["-m", client::DEMO, "--trace", "nowhere/trace"],
+            1,
+            "cannot write the trace nowhere/trace",
+        ),
+        (
+            &["-m", client::DEMO, "--max-connections", "0"],
+            2,
+            "--max-connections",
+        ),
         (
             &["-m", client::DEMO, "--default-temperature", "-1"],
             2,

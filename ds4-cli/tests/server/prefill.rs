@@ -84,6 +84,33 @@ fn a_switch_of_thinking_counts_more_than_an_effort() {
             json!({ "thinking": { "type": "enabled" }, "think": false }),
             true,
         ),
+        // Each of them against the next, both ways.
+        (
+            json!({ "thinking": { "type": "disabled" }, "chat_template_kwargs": { "thinking": true } }),
+            false,
+        ),
+        (
+            json!({ "thinking": true, "chat_template_kwargs": { "thinking": false } }),
+            true,
+        ),
+        (
+            json!({ "chat_template_kwargs": { "thinking": true, "enable_thinking": false } }),
+            true,
+        ),
+        (
+            json!({ "chat_template_kwargs": { "thinking": false, "enable_thinking": true } }),
+            false,
+        ),
+        (
+            json!({ "chat_template_kwargs": { "enable_thinking": true }, "enable_thinking": false }),
+            true,
+        ),
+        (json!({ "enable_thinking": true, "think": false }), true),
+        (json!({ "enable_thinking": false, "think": true }), false),
+        (
+            json!({ "think": false, "model": "deepseek-reasoner" }),
+            false,
+        ),
         (json!({ "model": "deepseek-chat" }), false),
         (
             json!({ "model": "deepseek-chat", "reasoning_effort": "high" }),
@@ -120,4 +147,36 @@ fn a_switch_of_thinking_counts_more_than_an_effort() {
     let body = json!({ "input": "x", "reasoning": { "effort": "huge" } });
     let reply = server.post("/v1/responses", &body);
     assert_eq!(reply.json()["error"]["param"], "reasoning.effort");
+}
+
+#[test]
+fn a_stream_stays_alive_while_a_prompt_is_read() {
+    use std::io::{BufRead, BufReader, Write};
+    // One step reads the whole prompt, and takes much longer than five seconds.
+    let server = Server::start(&["-c", "16384", "--prefill-chunk", "16384"]);
+    let body = chat(&"word ".repeat(12_000), &json!({ "stream": true })).to_string();
+    let mut stream = server.connect();
+    stream
+        .write_all(&crate::client::request(
+            "/v1/chat/completions",
+            body.as_bytes(),
+        ))
+        .unwrap();
+    let from = std::time::Instant::now();
+    let mut seen = Vec::new();
+    for line in BufReader::new(stream).lines() {
+        let line = line.unwrap();
+        if line == ": prefill" {
+            break;
+        }
+        seen.push(line);
+    }
+    let seconds = from.elapsed().as_secs_f64();
+    assert!((4.0..20.0).contains(&seconds), "{seconds} s: {seen:?}");
+    // The stream had begun before, and nothing was said.
+    assert!(
+        seen.iter()
+            .any(|line| line.starts_with("data: ") && line.contains("assistant"))
+    );
+    assert!(!seen.iter().any(|line| line.contains("[DONE]")), "{seen:?}");
 }

@@ -7,18 +7,22 @@
 //!
 //! Work and memory are bounded by fuel; a template has no access to files, clock or environment.
 
-use super::{Conversation, Error, Message, RenderOptions, Role, Tool, json};
+use super::turns::Turns;
+use super::{Conversation, Error, Message, RenderOptions, Role, ThinkMode, Tool, json};
+use crate::error::with_causes;
 use crate::tokenizer::{Segments, Tokenizer};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Value, ValueKind};
 use minijinja::{AutoEscape, Environment, ErrorKind, context};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A compiled-once-per-use template and the vocabulary whose markers it writes.
 #[derive(Clone, Debug)]
 pub struct Template {
     source: Arc<str>,
     tokenizer: Tokenizer,
+    /// Observed when it is first asked for.
+    turns: Arc<OnceLock<Turns>>,
 }
 
 /// Instructions a render may take, besides one for each byte of the conversation; about 64 bytes of memory each.
@@ -36,7 +40,30 @@ impl Template {
         Ok(Self {
             source: source.into(),
             tokenizer: tokenizer.clone(),
+            turns: Arc::default(),
         })
+    }
+
+    /// Where it begins turns.
+    pub(super) fn turns(&self) -> &Turns {
+        let render = |contents: &[&str], thinks: bool| {
+            let roles = [Message::user, Message::assistant];
+            let messages = contents.iter().copied().zip(roles.iter().cycle());
+            let messages: Vec<Message> = messages.map(|(text, role)| role(text)).collect();
+            let think = if thinks {
+                ThinkMode::On
+            } else {
+                ThinkMode::Off
+            };
+            let options = RenderOptions {
+                think,
+                ..RenderOptions::default()
+            };
+            // A template that refuses this has no marks.
+            self.render(&messages.into(), &options).ok()
+        };
+        let observed = || Turns::observed(&self.tokenizer, &render);
+        self.turns.get_or_init(observed)
     }
 
     pub(super) fn render(
@@ -105,13 +132,9 @@ impl Template {
 }
 
 fn failed(error: minijinja::Error) -> Error {
-    let mut reason = error.to_string();
-    let mut source = std::error::Error::source(&error);
-    while let Some(error) = source {
-        reason = format!("{reason}: {error}");
-        source = error.source();
+    Error::Template {
+        reason: with_causes(&error),
     }
-    Error::Template { reason }
 }
 
 /// As `transformers` sets it up: trimmed blocks, Python's string methods, `raise_exception`, JSON as Python writes it.

@@ -22,6 +22,7 @@ mod message;
 mod parse;
 mod render;
 mod think;
+mod turns;
 
 pub use dialect::Dialect;
 pub use error::Error;
@@ -179,16 +180,6 @@ impl ChatFormat {
         [Self::V4, Self::V4_0731, Self::Glm52]
             .into_iter()
             .find(|format| format.name() == name)
-    }
-
-    /// The markers that begin a user's turn and an answer; `None` where only a template knows.
-    pub(crate) fn turn_markers(&self) -> Option<[&'static str; 2]> {
-        match self {
-            Self::V4 | Self::V4_0731 => Some([marker::USER, marker::ASSISTANT]),
-            Self::Glm52 => Some(glm::TURNS),
-            #[cfg(feature = "jinja")]
-            Self::Jinja(_) => None,
-        }
     }
 
     /// The prompt for `conversation`.

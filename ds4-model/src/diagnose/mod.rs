@@ -14,8 +14,10 @@
 
 mod consistency;
 mod dump;
+mod experts;
 mod perplexity;
 
 pub use consistency::{Consistency, consistency};
 pub use dump::{Tokens, logits, logprobs};
+pub use experts::ExpertUse;
 pub use perplexity::{GIVEN, Perplexity, perplexity};

@@ -16,11 +16,13 @@
 mod answer;
 mod case;
 mod grade;
+mod sample;
 mod suite;
 mod tally;
 
 pub use answer::{Answered, Budget, answer};
 pub use case::{Case, CaseError, Expected};
 pub use grade::Grade;
+pub use sample::{Misgraded, Sample, samples};
 pub use suite::Suite;
 pub use tally::Tally;

@@ -9,6 +9,7 @@ mod step;
 mod tap;
 
 pub use step::Step;
+pub(crate) use tap::Both;
 pub use tap::{NoTap, Tap, Values};
 
 use crate::graph::{Graph, StateId, StateLayout};

@@ -36,6 +36,35 @@ pub trait Tap: Send {
     }
 }
 
+/// Two that see the same.
+pub(crate) struct Both<'a>(pub(crate) &'a mut dyn Tap, pub(crate) &'a mut dyn Tap);
+
+impl Tap for Both<'_> {
+    fn wants(&self, name: &NodeName) -> bool {
+        self.0.wants(name) || self.1.wants(name)
+    }
+
+    fn see(&mut self, name: &NodeName, position: u32, rows: usize, values: Values<'_>) {
+        for tap in [&mut *self.0, &mut *self.1] {
+            if tap.wants(name) {
+                tap.see(name, position, rows, values);
+            }
+        }
+    }
+
+    fn wants_experts(&self, node: &NodeName) -> bool {
+        self.0.wants_experts(node) || self.1.wants_experts(node)
+    }
+
+    fn see_expert(&mut self, node: &NodeName, expert: usize, input: &[&[f32]], inner: &[&[f32]]) {
+        for tap in [&mut *self.0, &mut *self.1] {
+            if tap.wants_experts(node) {
+                tap.see_expert(node, expert, input, inner);
+            }
+        }
+    }
+}
+
 /// Sees nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTap;

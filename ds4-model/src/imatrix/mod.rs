@@ -30,8 +30,10 @@ use std::ops::ControlFlow;
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::exec::Token;
 use crate::reading::Reading;
 use crate::session::Logits;
+use crate::tokenizer::Special;
 
 use collect::Collector;
 
@@ -82,6 +84,34 @@ impl std::fmt::Display for Unreached {
     }
 }
 
+/// The line that comes before each prompt of a data set, with words of its author's behind it.
+const MARKER: &str = "===== DS4_IMATRIX_PROMPT";
+
+/// The prompts of a data set of antirez/ds4: rendered chats, each behind a line that begins with `===== DS4_IMATRIX_PROMPT`. A
+/// text without such a line is one prompt. What comes before the first line and line breaks at the end are left out.
+pub fn prompts(dataset: &str) -> impl Iterator<Item = &str> {
+    let mut starts: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    for line in dataset.split_inclusive('\n') {
+        if line.starts_with(MARKER) {
+            starts.push((at, at + line.len()));
+        }
+        at += line.len();
+    }
+    if starts.is_empty() {
+        starts.push((0, 0));
+    }
+    let ends: Vec<usize> = starts[1..]
+        .iter()
+        .map(|(marker, _)| *marker)
+        .chain([at])
+        .collect();
+    let prompts = starts.into_iter().zip(ends);
+    prompts
+        .map(move |((_, start), end)| dataset[start..end].trim_end_matches(['\n', '\r']))
+        .filter(|prompt| !prompt.is_empty())
+}
+
 /// What a model met while it read a text.
 #[derive(Clone, Debug)]
 pub struct Collected {
@@ -104,17 +134,62 @@ impl Collected {
         engine: &Engine,
         text: &str,
         options: &CollectOptions,
-        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+        progress: impl FnMut(usize, usize) -> ControlFlow<()>,
     ) -> Result<Self, Error> {
         let reading = &options.reading;
         let tokens = engine.tokenizer().encode(text, reading.special);
         let pieces = reading.pieces(&tokens)?;
-        let total = pieces.iter().map(|piece| piece.len()).sum();
         let want = if options.output {
             Logits::All
         } else {
             Logits::None
         };
+        Self::of_pieces(engine, &pieces, reading.chunk, want, progress)
+    }
+
+    /// As [`Self::over`], of a data set of prompts as antirez/ds4 has them (see [`prompts`]), each read from an empty timeline
+    /// and at most as long as the context. Control tokens that they spell out are control tokens; the output matrix is left
+    /// out. At most `most_prompts` of them, and `most_tokens` in all; prompts below [`Reading::LEAST`] tokens are not read.
+    ///
+    /// # Errors
+    /// As for [`Self::over`]; [`Error::Text`] when no prompt is long enough.
+    pub fn over_prompts(
+        engine: &Engine,
+        dataset: &str,
+        most_prompts: usize,
+        most_tokens: usize,
+        progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Self, Error> {
+        let mut left = most_tokens;
+        let mut read: Vec<Vec<Token>> = Vec::new();
+        let mut longest = 0;
+        for prompt in prompts(dataset).take(most_prompts) {
+            let mut tokens = engine.tokenizer().encode(prompt, Special::All);
+            tokens.truncate(engine.context().min(left));
+            longest = longest.max(tokens.len());
+            if tokens.len() >= Reading::LEAST {
+                left -= tokens.len();
+                read.push(tokens);
+            }
+        }
+        if read.is_empty() {
+            return Err(Error::Text {
+                found: longest,
+                expected: Reading::LEAST,
+            });
+        }
+        let pieces: Vec<&[Token]> = read.iter().map(Vec::as_slice).collect();
+        Self::of_pieces(engine, &pieces, longest, Logits::None, progress)
+    }
+
+    fn of_pieces(
+        engine: &Engine,
+        pieces: &[&[Token]],
+        chunk: usize,
+        want: Logits,
+        mut progress: impl FnMut(usize, usize) -> ControlFlow<()>,
+    ) -> Result<Self, Error> {
+        let total = pieces.iter().map(|piece| piece.len()).sum();
         let mut collector = Collector::new(engine.graph(), engine.weights());
         let (mut done, mut chunks) = (0, 0);
         for piece in pieces {
@@ -129,7 +204,7 @@ impl Collected {
         }
         Ok(Self {
             entries: collector.finish(),
-            chunk: reading.chunk,
+            chunk,
             chunks,
             tokens: done,
             total,
@@ -170,5 +245,21 @@ impl Collected {
         };
         let outer = self.entries.iter().filter(|entry| !entry.inner);
         outer.filter_map(unreached).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_what_stands_between_the_marked_lines() {
+        let dataset = "notes\n\n===== DS4_IMATRIX_PROMPT 1 code =====\none\ntwo\n\n===== DS4_IMATRIX_PROMPT 2\n\n\n\
+                       ===== DS4_IMATRIX_PROMPT 3 =====\r\nx ===== DS4_IMATRIX_PROMPT y\r\n";
+        let found: Vec<&str> = prompts(dataset).collect();
+        assert_eq!(found, ["one\ntwo", "x ===== DS4_IMATRIX_PROMPT y"]);
+        assert_eq!(prompts("all of it\n").collect::<Vec<_>>(), ["all of it"]);
+        assert_eq!(prompts("").count(), 0);
+        assert_eq!(prompts("===== DS4_IMATRIX_PROMPT").count(), 0);
     }
 }

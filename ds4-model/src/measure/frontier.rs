@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::exec::Tap;
 use crate::fnv::Fnv;
 use crate::sample::Sampler;
 use crate::session::Session;
@@ -182,6 +183,11 @@ impl Bench {
                 ..Sampler::default()
             },
         })
+    }
+
+    /// Let `tap` see every step from now on: [`Session::watch`].
+    pub fn watch(&mut self, tap: Option<Box<dyn Tap>>) {
+        self.session.watch(tap);
     }
 
     /// The timeline, with the logits of the frontier after [`Bench::prefill`].

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::chat::{Delta, Finish, Parsed, Replay, StreamParser};
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, with_causes};
 #[cfg(feature = "grammar")]
 use crate::grammar::Grammar;
 use crate::sample::{Sampled, Sampler};
@@ -185,8 +185,8 @@ impl Answer {
         &self.request.prompt
     }
 
-    /// Lengths of the prompt at which others may part from it: after the marker of the first user, which follows what the
-    /// system says, and after the marker of the answer to come, whose `<think>` the next turn does not have.
+    /// Lengths of the prompt at which others may part from it ([`ChatFormat::marks`](crate::chat::ChatFormat::marks)), but
+    /// for those so short that they are not worth a step of their own.
     #[must_use]
     pub fn marks(&self) -> &[usize] {
         &self.marks
@@ -207,7 +207,7 @@ impl Answer {
     /// Read at most `rows` tokens of the prompt, or draw one token. An error ends the answer and is its last update.
     pub fn turn(&mut self, session: &mut Session, rows: usize) -> Update {
         self.try_turn(session, rows).unwrap_or_else(|error| {
-            let how = describe(&error);
+            let how = with_causes(&error);
             self.end(match error {
                 #[cfg(feature = "grammar")]
                 Error::Grammar(_) => Ended::Grammar(how),
@@ -265,8 +265,8 @@ impl Answer {
 
     fn read(&mut self, session: &mut Session, rows: usize) -> Result<Update, Error> {
         // Not across a mark: the state there is kept, so that it need not be computed again.
-        let known = session.common(&self.request.prompt);
-        if known == session.tokens().len() && self.marks.contains(&known) {
+        let known = session.cut(&self.request.prompt)?;
+        if self.marks.contains(&known) {
             session.remember()?;
         }
         let ahead = self.marks.iter().find(|&&mark| mark > known);
@@ -535,35 +535,12 @@ impl Answer {
 /// A shorter beginning is computed again in less time than a step of its own takes.
 const LEAST_MARK: usize = 32;
 
-/// See [`Answer::marks`]; none where the prompt is no chat, or its format is not known.
+/// See [`Answer::marks`]; none where the prompt is no chat.
 fn marks(engine: &Engine, request: &Request) -> Vec<usize> {
     let Reading::Chat(_) = request.reading else {
         return Vec::new();
     };
-    let Some(markers) = engine.chat().turn_markers() else {
-        return Vec::new();
-    };
-    let [user, answer] = markers.map(|text| engine.tokenizer().id_of(text));
-    let mut tokens = request.prompt.iter();
-    let first = tokens.position(|&token| Some(token) == user);
-    let last = request.prompt.iter().rposition(|&t| Some(t) == answer);
-    let mut marks: Vec<usize> = [first, last]
-        .into_iter()
-        .flatten()
-        .map(|at| at + 1)
-        .filter(|&mark| mark >= LEAST_MARK)
-        .collect();
-    marks.dedup();
+    let mut marks = engine.chat().marks(engine.tokenizer(), &request.prompt);
+    marks.retain(|&mark| mark >= LEAST_MARK);
     marks
-}
-
-/// An error with its causes, on one line.
-fn describe(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text += &format!(": {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -3,9 +3,10 @@
 //! ```text
 //! Request ──▶ Scheduler ──▶ slot (a Session and an Answer) ──▶ Update, Update, …, the last with its End
 //!                 │              ▲
-//!                 └── Store ─────┘   timelines on disk, taken up by the next prompt that begins with them
+//!                 └── Store ─────┘   timelines on disk, taken up by the next prompt that begins like them
 //! ```
-//! Nothing here knows threads, clocks or sockets: the caller gives turns ([`Scheduler::turn`]) and carries the updates.
+//! Nothing here knows clocks or sockets, and but for the writing of timelines no threads: the caller gives turns
+//! ([`Scheduler::turn`]) and carries the updates.
 
 mod answer;
 mod listed;
@@ -16,4 +17,4 @@ mod store;
 pub use answer::{Answer, End, Ended, Logprob, Reading, Request, Update, Usage};
 pub use replay::Replays;
 pub use scheduler::{Busy, Clients, Id, Readiness, Scheduler, Settings, Turn};
-pub use store::{Store, StoreError, StoreEvent};
+pub use store::{Hold, Store, StoreError, StoreEvent};

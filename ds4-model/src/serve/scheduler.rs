@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::serve::answer::{Answer, Request, Update};
-use crate::serve::store::{Store, StoreEvent};
+use crate::serve::store::{Hold, Store, StoreEvent};
 use crate::session::Session;
 use crate::tokenizer::Token;
 
@@ -111,7 +111,8 @@ pub struct Scheduler {
     engine: Engine,
     settings: Settings,
     slots: Vec<Slot>,
-    waiting: VecDeque<(Id, Answer)>,
+    /// Each with a hold on the entry that it will take up.
+    waiting: VecDeque<(Id, Answer, Option<Hold>)>,
     store: Option<Store>,
     given: u64,
     /// The slot whose prompt had the last slice.
@@ -166,10 +167,11 @@ impl Scheduler {
     pub fn submit(&mut self, id: Id, answer: Answer) -> Result<(), Busy> {
         let idle = self.slots.iter().filter(|s| s.job.is_none()).count();
         let (waiting, limit) = (self.waiting.len(), self.settings.queue);
-        if waiting >= limit + idle {
+        if waiting >= limit.saturating_add(idle) {
             return Err(Busy { waiting, limit });
         }
-        self.waiting.push_back((id, answer));
+        let hold = self.store.as_ref().map(|s| s.hold(answer.prompt()));
+        self.waiting.push_back((id, answer, hold));
         Ok(())
     }
 
@@ -221,19 +223,31 @@ impl Scheduler {
 
     /// What happened to kept timelines since the last call.
     pub fn take_events(&mut self) -> Vec<StoreEvent> {
-        std::mem::take(&mut self.events)
+        let mut events = std::mem::take(&mut self.events);
+        events.extend(self.store.iter_mut().flat_map(Store::take_events));
+        events
     }
 
     /// Write every timeline that is worth it to the store. Answers in progress are dropped.
     pub fn shut_down(&mut self, clients: &mut dyn Clients) {
-        for (id, _) in self.waiting.drain(..) {
+        for (id, ..) in self.waiting.drain(..) {
             clients.over(id);
         }
         for at in 0..self.slots.len() {
             if let Some((id, _)) = self.slots[at].job.take() {
                 clients.over(id);
             }
+            // Nothing is left out because too much waits.
+            self.settle();
             self.keep(at);
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        if let Some(store) = &mut self.store {
+            store.settle();
+            self.events.extend(store.take_events());
         }
     }
 
@@ -271,7 +285,7 @@ impl Scheduler {
     }
 
     fn drop_gone(&mut self, clients: &mut dyn Clients) {
-        self.waiting.retain(|(id, _)| {
+        self.waiting.retain(|(id, ..)| {
             let gone = clients.readiness(*id) == Readiness::Gone;
             if gone {
                 clients.over(*id);
@@ -290,12 +304,13 @@ impl Scheduler {
 
     /// Give waiting requests to idle slots.
     fn assign(&mut self) {
-        while let Some((id, answer)) = self.waiting.pop_front() {
+        while let Some((id, answer, hold)) = self.waiting.pop_front() {
             let Some(at) = self.choose(&answer) else {
-                self.waiting.push_front((id, answer));
+                self.waiting.push_front((id, answer, hold));
                 return;
             };
             self.prepare(at, &answer);
+            drop(hold);
             self.given += 1;
             let slot = &mut self.slots[at];
             slot.used = self.given;
@@ -322,20 +337,22 @@ impl Scheduler {
         best.or_else(|| idle().min_by_key(oldest)).map(|(at, _)| at)
     }
 
-    /// Bring a kept timeline into the slot when it has more of the prompt than the slot does.
+    /// Bring into the slot what another slot or the store has of the prompt, when that is more than the slot has itself.
     fn prepare(&mut self, at: usize, answer: &Answer) {
+        let prompt = answer.prompt();
         let slot = &self.slots[at];
-        let common = slot.session.common(answer.prompt());
-        let cut = slot.session.tokens().len() - common;
-        if cut > self.settings.store_from && slot.lost(answer.prompt()) > 0 {
+        let cut = slot.session.tokens().len() - slot.session.common(prompt);
+        if cut > self.settings.store_from && slot.lost(prompt) > 0 {
             self.keep(at);
         }
         let slot = &mut self.slots[at];
-        slot.stored = slot.stored.min(common);
+        slot.stored = slot.stored.min(slot.session.common(prompt));
+        self.copy_beginning(at, prompt);
+        let slot = &mut self.slots[at];
         let Some(store) = &mut self.store else { return };
-        let found = store.longest(answer.prompt());
-        if found.is_some_and(|found| found > common)
-            && store.load(answer.prompt(), &mut slot.session)
+        let found = store.longest(prompt);
+        if found.is_some_and(|found| found > slot.session.reusable(prompt))
+            && store.load(prompt, &mut slot.session)
         {
             slot.stored = slot.session.tokens().len();
         }
@@ -343,7 +360,32 @@ impl Scheduler {
         self.events.extend(store.take_events());
     }
 
-    /// Write the slot's timeline to the store, if it has grown enough since it was last written.
+    /// Copy the beginning of the prompt from the slot that has most of it, busy or not, when that is more than this one has.
+    fn copy_beginning(&mut self, at: usize, prompt: &[Token]) {
+        let has = |slot: &Slot| slot.session.reusable(prompt);
+        let others = (0..self.slots.len()).filter(|&other| other != at);
+        let Some(most) = others.max_by_key(|&other| has(&self.slots[other])) else {
+            return;
+        };
+        let found = has(&self.slots[most]);
+        let kept = self.store.as_ref().and_then(|s| s.longest(prompt));
+        if found <= has(&self.slots[at]) || kept.is_some_and(|kept| kept > found) {
+            return;
+        }
+        let Ok([to, from]) = self.slots.get_disjoint_mut([at, most]) else {
+            return;
+        };
+        match to.session.copy_from(&from.session, prompt) {
+            Ok(len) => to.stored = from.stored.min(len),
+            // The session is empty now, and the prompt is computed from its start.
+            Err(error) => {
+                tracing::warn!(%error, "a beginning could not be copied");
+                to.stored = 0;
+            }
+        }
+    }
+
+    /// Give the slot's timeline to the store, if it has grown enough since it was last kept.
     fn keep(&mut self, at: usize) {
         let slot = &mut self.slots[at];
         let (len, from) = (slot.session.tokens().len(), self.settings.store_from.max(1));

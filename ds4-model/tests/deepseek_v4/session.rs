@@ -23,7 +23,7 @@ fn fresh(engine: &Engine, tokens: &[Token]) -> Vec<u32> {
 
 #[test]
 fn a_common_prefix_is_not_computed_again() {
-    let engine = engine(32);
+    let engine = engine(64);
     let vocab = engine.config().vocab;
     let first = prompt(300, vocab, 1);
     let mut second = first[..250].to_vec();
@@ -35,9 +35,9 @@ fn a_common_prefix_is_not_computed_again() {
     assert_eq!(bits(session.logits()), fresh(&engine, &second));
     // The same prompt again needs nothing; a shorter one only its last token.
     assert_eq!(session.sync(&second).unwrap().computed, 0);
-    let reused = session.sync(&second[..200]).unwrap();
-    assert_eq!((reused.reused, reused.computed), (199, 1));
-    assert_eq!(bits(session.logits()), fresh(&engine, &second[..200]));
+    let reused = session.sync(&second[..240]).unwrap();
+    assert_eq!((reused.reused, reused.computed), (239, 1));
+    assert_eq!(bits(session.logits()), fresh(&engine, &second[..240]));
 }
 
 /// Rings of this engine hold 128 + 16 rows, so the longer ways back go through checkpoints or the beginning.
@@ -68,6 +68,131 @@ fn rewinding_any_distance_restores_window_and_compressors_exactly() {
             "rewound to {len}"
         );
     }
+}
+
+/// Lengths around windows of 4 and 128 tokens, the attention window, and checkpoints of [`grown`].
+const CUTS: [usize; 18] = [
+    0, 3, 4, 5, 127, 128, 129, 131, 132, 133, 255, 256, 257, 299, 300, 301, 384, 385,
+];
+
+/// A timeline of 420 tokens with checkpoints at 130 and 300 tokens and at its end.
+fn grown(engine: &Engine, tokens: &[Token]) -> Session {
+    let mut session = engine.session().expect("memory for a tiny session");
+    for stop in [130, 300, 420] {
+        session.sync(&tokens[..stop]).expect("the tokens fit");
+    }
+    session
+}
+
+/// Steps of 16: rings hold nothing of a timeline below 404 tokens.
+#[test]
+fn a_timeline_is_cut_anywhere_and_only_the_tokens_since_a_checkpoint_are_computed_again() {
+    let engine = engine(16);
+    let tokens = prompt(420, engine.config().vocab, 21);
+    let whole = grown(&engine, &tokens);
+    let mut bytes = Vec::new();
+    assert_eq!(whole.save(&mut bytes).unwrap(), bytes.len() as u64);
+    assert_eq!(whole.saved_bytes(), bytes.len() as u64);
+    for cut in CUTS {
+        let mut other = tokens[..cut].to_vec();
+        other.extend([tokens[cut] ^ 1, 5, 6]);
+        let want = fresh(&engine, &other);
+        let least = [0, 130, 300].into_iter().rfind(|&at| at <= cut).unwrap();
+
+        let mut live = engine.session().unwrap();
+        assert_eq!(live.copy_from(&whole, &tokens).unwrap(), 420);
+        assert_eq!(bits(live.logits()), bits(whole.logits()));
+        let mut kept = engine.session().unwrap();
+        kept.sync(&[9, 8, 7]).unwrap();
+        kept.load(&mut &bytes[..]).unwrap();
+        let mut copied = engine.session().unwrap();
+        copied.sync(&[9, 8, 7]).unwrap();
+        assert_eq!(copied.copy_from(&whole, &other).unwrap(), least);
+        assert_eq!(copied.tokens(), &tokens[..least]);
+
+        for (way, session) in [("live", live), ("kept", kept), ("copied", copied)] {
+            let mut session = session;
+            assert_eq!(session.reusable(&other), least, "{way}, {cut}");
+            let done = session.sync(&other).unwrap();
+            assert_eq!(done.reused, least, "{way}, {cut}");
+            assert_eq!(done.computed, other.len() - least, "{way}, {cut}");
+            assert_eq!(bits(session.logits()), want, "{way}, cut at {cut}");
+        }
+    }
+    assert_eq!(whole.tokens(), &tokens[..], "the source is only read");
+}
+
+/// Within a step of the end the rings still have everything.
+#[test]
+fn near_the_end_a_timeline_is_cut_for_nothing() {
+    let engine = engine(160);
+    let tokens = prompt(300, engine.config().vocab, 22);
+    let mut whole = engine.session().unwrap();
+    whole.sync(&tokens).unwrap();
+    for cut in [299, 297, 296, 257, 256, 255, 141, 140] {
+        let mut other = tokens[..cut].to_vec();
+        other.push(tokens[cut] ^ 1);
+        let mut session = engine.session().unwrap();
+        assert_eq!(session.copy_from(&whole, &other).unwrap(), cut);
+        session.sync(&other).unwrap();
+        assert_eq!(bits(session.logits()), fresh(&engine, &other), "{cut}");
+    }
+}
+
+#[test]
+fn a_prompt_that_was_evaluated_before_is_not_computed_again() {
+    let engine = engine(16);
+    let vocab = engine.config().vocab;
+    let tokens = prompt(200, vocab, 23);
+    let mut session = engine.session().unwrap();
+    session.sync(&tokens).unwrap();
+    let want = bits(session.logits());
+    // An answer longer than the rings.
+    for token in prompt(180, vocab, 24) {
+        session.push(token).unwrap();
+    }
+    let mut bytes = Vec::new();
+    session.save(&mut bytes).unwrap();
+    let mut kept = engine.session().unwrap();
+    kept.load(&mut &bytes[..]).unwrap();
+    let mut copied = engine.session().unwrap();
+    assert_eq!(copied.copy_from(&session, &tokens).unwrap(), tokens.len());
+    for session in [&mut session, &mut kept, &mut copied] {
+        assert_eq!(session.reusable(&tokens), tokens.len());
+        let progress = session.sync_some(&tokens, 1).unwrap();
+        assert_eq!((progress.reused, progress.left), (tokens.len(), 0));
+        assert_eq!(bits(session.logits()), want);
+        session.push(7).unwrap();
+        let whole = [&tokens[..], &[7]].concat();
+        assert_eq!(bits(session.logits()), fresh(&engine, &whole));
+    }
+}
+
+#[test]
+fn a_session_of_another_model_cannot_be_copied() {
+    let engine = engine(16);
+    let other = Golden::open("tiny-f32").engine(|o| o.context = Some(64));
+    let tokens = prompt(70, engine.config().vocab, 25);
+    let mut session = engine.session().unwrap();
+    session.sync(&tokens).unwrap();
+    let mut small = other.session().unwrap();
+    small.sync(&tokens[..3]).unwrap();
+    assert!(matches!(
+        small.copy_from(&session, &tokens),
+        Err(Error::Context {
+            wanted: 70,
+            limit: 64
+        })
+    ));
+    assert_eq!(small.tokens(), &tokens[..3]);
+    let exact = Golden::open("tiny-f32").engine(|o| {
+        o.rounding = ds4_model::arch::deepseek4::CacheRounding::None;
+    });
+    let mut exact = exact.session().unwrap();
+    assert!(matches!(
+        exact.copy_from(&session, &tokens),
+        Err(Error::Snapshot(SnapshotError::Model { .. }))
+    ));
 }
 
 #[test]
@@ -164,6 +289,9 @@ fn damaged_snapshots_leave_the_session_as_it_was() {
     });
     check(&flipped(12), "model", |e| {
         matches!(e, SnapshotError::Model { .. })
+    });
+    check(&flipped(31), "cuts", |e| {
+        matches!(e, SnapshotError::Field { field: "cuts", .. })
     });
     check(&flipped(27), "logits", |e| {
         matches!(e, SnapshotError::Field { .. })

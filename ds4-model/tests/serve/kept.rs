@@ -24,6 +24,7 @@ fn filled(folder: &Path, limit: u64, engine: &Engine, lengths: &[usize]) -> Stor
         session.sync(&tokens[..length]).unwrap();
         store.save(&session, lengths);
     }
+    store.settle();
     store
 }
 
@@ -140,6 +141,7 @@ fn a_longer_timeline_takes_the_place_of_its_beginnings() {
     let tokens: Vec<Token> = (100..400).collect();
     session.sync(&tokens[..60]).unwrap();
     assert!(store.save(&session, &[20]));
+    store.settle();
     assert_eq!(store.len(), 2);
     assert_eq!(files(folder.path(), "kv").len(), 2);
     assert_eq!(store.longest(&tokens[..59]), Some(20));
@@ -211,6 +213,157 @@ fn with_thinking_the_next_turn_and_other_questions_find_what_they_share() {
         end.usage
     );
     assert_eq!(end.parsed, alone.parsed);
+}
+
+/// A system, a turn, and a last question that begins with `word`: too long to be found in the rings again.
+fn edited(answer: &str, word: &str) -> [Message; 4] {
+    [
+        Message::system("Answer in one short sentence. ".repeat(12)),
+        Message::user(QUESTIONS[0]),
+        Message::assistant(answer),
+        Message::user(format!("{word} {}", QUESTIONS.join(" ").repeat(2))),
+    ]
+}
+
+#[test]
+fn of_a_conversation_edited_in_its_last_turn_only_the_tail_is_read() {
+    let engine = engine();
+    for (slots, restart) in [(1, false), (2, false), (1, true)] {
+        let folder = tempfile::TempDir::new().unwrap();
+        let open = || {
+            let store = restart.then(|| Store::open(folder.path(), 1 << 30, &engine).unwrap());
+            Scheduler::new(engine.clone(), settings(slots, 64), store).unwrap()
+        };
+        let mut crowd = Crowd::default();
+        let mut scheduler = open();
+        let first = &edited("", "")[..2];
+        let end = answered(&mut scheduler, &mut crowd, 1, thinking(&engine, first));
+        let content = end.parsed.content;
+        let one = thinking(&engine, &edited(&content, "One:"));
+        let one_tokens = one.prompt.len();
+        let one_end = answered(&mut scheduler, &mut crowd, 2, one);
+        if restart {
+            scheduler.shut_down(&mut crowd);
+            drop(scheduler);
+            scheduler = open();
+        }
+        let two = || thinking(&engine, &edited(&content, "Two:"));
+        let marks = engine.chat().marks(engine.tokenizer(), &two().prompt);
+        let [_, user, _] = marks[..] else {
+            panic!("{marks:?}")
+        };
+        assert!(two().prompt.len() > user + 96);
+        let end = answered(&mut scheduler, &mut crowd, 3, two());
+        let case = format!("{slots} slots, restart {restart}");
+        assert_eq!(end.usage.cached, user, "{case}");
+        let want = alone(&engine, two());
+        assert_eq!((end.parsed, end.text), (want.parsed, want.text), "{case}");
+        if slots == 2 {
+            // The one that was edited is still there, whole.
+            let one = thinking(&engine, &edited(&content, "One:"));
+            let end = answered(&mut scheduler, &mut crowd, 4, one);
+            assert_eq!(end.usage.cached, one_tokens, "{case}");
+            assert_eq!(end.text, one_end.text);
+        }
+    }
+}
+
+#[test]
+fn a_beginning_is_copied_from_an_answer_in_progress() {
+    let engine = engine();
+    let mut scheduler = Scheduler::new(engine.clone(), settings(2, 64), None).unwrap();
+    let mut crowd = Crowd::default();
+    let one = thinking(&engine, &edited("Paris.", "One:"));
+    let two = || thinking(&engine, &edited("Paris.", "Two:"));
+    scheduler.ask(1, one).unwrap().unwrap();
+    while !crowd.text.contains_key(&1) && !crowd.ends.contains_key(&1) {
+        scheduler.turn(&mut crowd);
+    }
+    assert!(!crowd.ends.contains_key(&1));
+    let end = answered(&mut scheduler, &mut crowd, 2, two());
+    let marks = engine.chat().marks(engine.tokenizer(), &two().prompt);
+    assert_eq!(end.usage.cached, marks[1]);
+    assert_eq!(end.text, alone(&engine, two()).text);
+    let one = thinking(&engine, &edited("Paris.", "One:"));
+    assert_eq!(crowd.ends[&1].text, alone(&engine, one).text);
+}
+
+/// As long an answer as is wanted: longer than the rings.
+fn endless(engine: &Engine) -> Request {
+    let mut asked = request(engine, (100..300).collect());
+    asked.reading = Reading::Text;
+    (asked.stop, asked.limit) = (ds4_model::Stop::default(), 150);
+    asked
+}
+
+#[test]
+fn of_a_prompt_that_was_answered_before_nothing_is_read_again() {
+    let engine = engine();
+    let folder = tempfile::TempDir::new().unwrap();
+    let open = || {
+        let store = Store::open(folder.path(), 1 << 30, &engine).unwrap();
+        Scheduler::new(engine.clone(), settings(2, 64), Some(store)).unwrap()
+    };
+    let mut scheduler = open();
+    let mut crowd = Crowd::default();
+    let first = answered(&mut scheduler, &mut crowd, 1, endless(&engine));
+    assert_eq!((first.usage.cached, first.usage.completion), (0, 150));
+    let again = answered(&mut scheduler, &mut crowd, 2, endless(&engine));
+    assert_eq!((again.usage.cached, again.text), (200, first.text.clone()));
+    scheduler.shut_down(&mut crowd);
+    drop(scheduler);
+    let again = answered(&mut open(), &mut crowd, 3, endless(&engine));
+    assert_eq!((again.usage.cached, again.text), (200, first.text));
+}
+
+#[test]
+fn what_a_prompt_that_waits_will_take_up_is_not_deleted_before() {
+    let engine = engine();
+    let folder = tempfile::TempDir::new().unwrap();
+    let one = filled(folder.path(), 1 << 30, &engine, &[40]).bytes();
+    let mut store = Store::open(folder.path(), 2 * one, &engine).unwrap();
+    let wanted: Vec<Token> = (100..400).collect();
+    let hold = store.hold(&wanted);
+    let mut session = engine.session().unwrap();
+    for start in 200..206 {
+        let tokens: Vec<Token> = (start..start + 40).collect();
+        session.sync(&tokens).unwrap();
+        assert!(store.save(&session, &[]));
+        store.settle();
+        assert!(store.bytes() <= 2 * one);
+        assert_eq!(store.longest(&wanted), Some(40));
+        assert_eq!(store.longest(&tokens), Some(40), "the new one");
+    }
+    drop(hold);
+    session.sync(&wanted[200..240]).unwrap();
+    assert!(store.save(&session, &[]));
+    store.settle();
+    assert_eq!(store.longest(&wanted), None, "the oldest goes first");
+}
+
+#[test]
+fn a_store_that_is_dropped_has_written_all() {
+    let engine = engine();
+    let folder = tempfile::TempDir::new().unwrap();
+    let mut store = Store::open(folder.path(), 1 << 30, &engine).unwrap();
+    let mut session = engine.session().unwrap();
+    let mut taken = 0;
+    for start in 100..120 {
+        session
+            .sync(&(start..start + 40).collect::<Vec<_>>())
+            .unwrap();
+        // What comes too fast is left out, and said.
+        taken += usize::from(store.save(&session, &[]));
+    }
+    let left_out = |event: &StoreEvent| *event == StoreEvent::Behind { tokens: 40 };
+    let events = store.take_events();
+    assert_eq!(events.iter().filter(|e| left_out(e)).count(), 20 - taken);
+    assert!(taken > 0);
+    drop(store);
+    assert_eq!(files(folder.path(), "kv").len(), taken);
+    assert!(files(folder.path(), "partial").is_empty());
+    let store = Store::open(folder.path(), 1 << 30, &engine).unwrap();
+    assert_eq!(store.len(), taken);
 }
 
 #[test]

@@ -373,12 +373,14 @@ fn the_store_stays_within_its_bytes_and_keeps_what_was_used_last() {
     let mut store = Store::open(folder.path(), u64::MAX, &engine).unwrap();
     session.sync(&tokens[..40]).unwrap();
     assert!(store.save(&session, &[]));
+    store.settle();
     let one = store.bytes();
     drop(store);
     let mut store = Store::open(folder.path(), 4 * one, &engine).unwrap();
     for start in 1..20 {
         session.sync(&tokens[start..start + 40]).unwrap();
         assert!(store.save(&session, &[]));
+        store.settle();
         assert!(store.bytes() <= 4 * one);
         assert_eq!(store.longest(&tokens[start..start + 50]), Some(40));
     }

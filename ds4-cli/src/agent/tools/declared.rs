@@ -72,13 +72,7 @@ impl Declared {
             })
             .collect();
         let input = Value::Object(arguments.clone()).to_string();
-        let said = shell::run(
-            toolbox,
-            &self.command,
-            toolbox.limits.seconds,
-            &variables,
-            Some(input),
-        )?;
+        let said = shell::run(toolbox, &self.command, &variables, Some(input))?;
         // One line break more than what was meant is what commands print.
         Ok(said.strip_suffix('\n').unwrap_or(&said).to_owned())
     }

@@ -1,18 +1,24 @@
 //! The tools: what the model is told about each, and what a call does.
 
+mod bounded;
 mod declared;
 mod edit;
 mod files;
+mod jobs;
 mod search;
 mod shell;
+
+use std::cell::RefCell;
 
 use anyhow::{Context, Result, bail, ensure};
 use ds4_model::chat::Tool;
 use serde_json::{Map, Value};
 
 use super::sandbox::Sandbox;
+use crate::exit::Usage;
+pub(super) use bounded::Limits;
 pub(super) use declared::Declared;
-pub(super) use shell::Limits;
+use jobs::Jobs;
 
 /// Arguments of a call.
 pub(super) type Arguments = Map<String, Value>;
@@ -20,13 +26,15 @@ pub(super) type Arguments = Map<String, Value>;
 type Run = fn(&Toolbox, &Arguments) -> Result<String>;
 
 /// A tool of this program: its name, what the model is told, and what it does.
-const BUILT_IN: [(&str, &str, Run); 6] = [
+const BUILT_IN: [(&str, &str, Run); 8] = [
     ("read", files::READ, files::read),
     ("list", files::LIST, files::list),
     ("search", search::SEARCH, search::search),
     ("edit", edit::EDIT, edit::edit),
     ("write", files::WRITE, files::write),
     ("bash", shell::BASH, shell::bash),
+    ("bash_status", shell::STATUS, shell::status),
+    ("bash_stop", shell::STOP, shell::stop),
 ];
 
 /// The tools that a model may call.
@@ -36,6 +44,7 @@ pub(super) struct Toolbox {
     built_in: Vec<(&'static str, Run)>,
     declared: Vec<Declared>,
     tools: Vec<Tool>,
+    jobs: RefCell<Jobs>,
 }
 
 impl Toolbox {
@@ -48,11 +57,11 @@ impl Toolbox {
     ) -> Result<Self> {
         let (mut built_in, mut tools) = (Vec::new(), Vec::<Tool>::new());
         for name in names.iter().filter(|name| *name != "none") {
-            let (name, json, run) =
-                BUILT_IN.iter().find(|(n, ..)| n == name).with_context(|| {
-                    let known = BUILT_IN.map(|(name, ..)| name).join(", ");
-                    format!("there is no tool `{name}`, expected some of {known}, or none")
-                })?;
+            let (name, json, run) = BUILT_IN.iter().find(|(n, ..)| n == name).ok_or_else(|| {
+                let known = BUILT_IN.map(|(name, ..)| name).join(", ");
+                let wrong = format!("there is no tool `{name}`, expected some of {known}, or none");
+                Usage(wrong)
+            })?;
             built_in.push((*name, *run));
             tools.push(Tool::new(json).context("a built-in declaration")?);
         }
@@ -67,6 +76,7 @@ impl Toolbox {
             built_in,
             declared,
             tools,
+            jobs: RefCell::default(),
         })
     }
 
@@ -281,6 +291,14 @@ mod tests {
         assert!(long.contains("bytes left out"), "{long}");
     }
 
+    /// Not gone, nor a zombie that nobody has collected yet; a killed process needs a moment for either.
+    fn lives(pid: &str) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.trim()));
+        let status = status.unwrap_or_default();
+        let state = status.lines().find(|l| l.starts_with("State:"));
+        state.is_some_and(|l| !l.contains('Z') && !l.contains('X'))
+    }
+
     /// The child of a child sleeps longer than anybody waits; its output ends when it does.
     #[test]
     fn a_timeout_ends_the_whole_process_group() {
@@ -295,15 +313,87 @@ mod tests {
         assert!(said.contains("stopped after 1 s"), "{said}");
         assert!(start.elapsed() < Duration::from_secs(15));
         let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
-        // Gone, or a zombie that nobody has collected yet; a killed process needs a moment for either.
-        let lives = || {
-            let status = fs::read_to_string(format!("/proc/{}/status", pid.trim()));
-            let status = status.unwrap_or_default();
-            let state = status.lines().find(|l| l.starts_with("State:"));
-            state.is_some_and(|l| !l.contains('Z') && !l.contains('X'))
-        };
-        while lives() {
+        while lives(&pid) {
             assert!(start.elapsed() < Duration::from_secs(15), "{pid} lives");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_command_becomes_a_job_that_is_looked_at_and_ends() {
+        let (folder, toolbox) = toolbox();
+        let command = "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 3";
+        let arguments = json!({"command": command, "refresh_sec": 1});
+        let said = call(&toolbox, "bash", arguments);
+        assert!(said.starts_with("one\n(job 1 is still running"), "{said}");
+        let said = call(&toolbox, "bash_status", json!({"job": 1}));
+        assert!(said.starts_with("(job 1 is running, "), "{said}");
+        fs::write(folder.path().join("go"), "").unwrap();
+        let said = call(
+            &toolbox,
+            "bash_status",
+            json!({"job": 1, "refresh_sec": 20}),
+        );
+        assert_eq!(said, "two\n(job 1 has ended: exit code 3)\n");
+        let said = call(&toolbox, "bash_status", json!({"job": 1}));
+        assert_eq!(said, "error: there is no job 1; none is running");
+        // One that ends in time is none.
+        let said = call(
+            &toolbox,
+            "bash",
+            json!({"command": "echo a", "refresh_sec": 20}),
+        );
+        assert_eq!(said, "a\n");
+    }
+
+    #[test]
+    fn a_job_ends_when_it_is_told_to_or_its_time_is_over() {
+        let (_folder, toolbox) = toolbox();
+        let bash = |command: &str, seconds: u64| {
+            let arguments = json!({"command": command, "refresh_sec": 0, "timeout_sec": seconds});
+            call(&toolbox, "bash", arguments)
+        };
+        let start = Instant::now();
+        assert!(bash("echo a; sleep 1000", 600).contains("job 1 is still running"));
+        assert!(bash("sleep 1000", 1).contains("job 2 is still running"));
+        // The model may write numbers as texts.
+        let said = call(&toolbox, "bash_stop", json!({"job": "1"}));
+        assert!(said.ends_with("(job 1 has ended: stopped)\n"), "{said}");
+        let said = call(&toolbox, "bash_stop", json!({"job": 1}));
+        assert_eq!(said, "error: there is no job 1; there are 2");
+        let said = call(
+            &toolbox,
+            "bash_status",
+            json!({"job": 2, "refresh_sec": 20}),
+        );
+        assert_eq!(said, "(job 2 has ended: stopped after 1 s)\n");
+        assert!(start.elapsed() < Duration::from_secs(15));
+    }
+
+    #[test]
+    fn jobs_end_with_the_agent_and_are_not_too_many() {
+        let (folder, toolbox) = toolbox();
+        let command = json!({"command": "echo $$ >> pids; sleep 1000", "refresh_sec": 0});
+        for _ in 0..16 {
+            assert!(call(&toolbox, "bash", command.clone()).contains("is still running"));
+        }
+        let said = call(&toolbox, "bash", command);
+        assert!(said.contains("16 jobs are running"), "{said}");
+        let lines = || {
+            let text = fs::read_to_string(folder.path().join("pids"));
+            text.unwrap_or_default()
+                .lines()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let start = Instant::now();
+        while lines().len() < 16 {
+            assert!(start.elapsed() < Duration::from_secs(15), "{:?}", lines());
+            std::thread::yield_now();
+        }
+        drop(toolbox);
+        while lines().iter().any(|pid| lives(pid)) {
+            assert!(start.elapsed() < Duration::from_secs(15), "{:?}", lines());
             std::thread::yield_now();
         }
     }

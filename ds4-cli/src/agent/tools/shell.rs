@@ -1,193 +1,128 @@
-//! `bash`: a command in the folder, in a process group of its own, with a time limit and bounded output.
+//! `bash`, `bash_status` and `bash_stop`: commands in the folder, each in a process group of its own, with a time limit and
+//! bounded output.
 
-use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::jobs::{CtrlC, Job, Task, Waited};
 use super::{Arguments, Toolbox, number, text};
-use crate::interrupt;
 
 /// Longest time that a call may ask for.
 const LONGEST: u64 = 3600;
-/// How often a command is looked at.
-const LOOK: Duration = Duration::from_millis(10);
-/// How long output is waited for after its writers were killed. One that left the group may hold it open.
-const GRACE: Duration = Duration::from_millis(500);
 
-pub(super) const BASH: &str = r#"{"name": "bash", "description": "Run a shell command.", "parameters": {"type": "object", "properties": {"command": {"type": "string", "description": "The command to run"}, "timeout_sec": {"type": "integer", "description": "Most seconds"}}, "required": ["command"]}}"#;
+pub(super) const BASH: &str = r#"{"name": "bash", "description": "Run a shell command.", "parameters": {"type": "object", "properties": {"command": {"type": "string", "description": "The command to run"}, "timeout_sec": {"type": "integer", "description": "Most seconds"}, "refresh_sec": {"type": "integer", "description": "Seconds to wait; a command that runs longer becomes a job in the background"}}, "required": ["command"]}}"#;
 
-/// How much a call may take.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::agent) struct Limits {
-    /// Most bytes of a result.
-    pub(in crate::agent) output: usize,
-    /// Seconds of a command, when the call does not say.
-    pub(in crate::agent) seconds: u64,
-}
+pub(super) const STATUS: &str = r#"{"name": "bash_status", "description": "Say what a job has written since it was looked at last, and whether it still runs.", "parameters": {"type": "object", "properties": {"job": {"type": "integer", "description": "Number of the job"}, "refresh_sec": {"type": "integer", "description": "Seconds to wait for its end"}}, "required": ["job"]}}"#;
 
-impl Limits {
-    /// The beginning and the end of a long text.
-    pub(in crate::agent) fn cut(&self, text: &str) -> String {
-        let mut bounded = Bounded::new(self.output);
-        bounded.add(text.as_bytes());
-        bounded.text()
-    }
+pub(super) const STOP: &str = r#"{"name": "bash_stop", "description": "End a job, and say what it has written last.", "parameters": {"type": "object", "properties": {"job": {"type": "integer", "description": "Number of the job"}}, "required": ["job"]}}"#;
+
+fn seconds(arguments: &Arguments, name: &str) -> Result<Option<Duration>> {
+    let seconds = number(arguments, name)?.map(|n| n as u64);
+    Ok(seconds.map(|n| Duration::from_secs(n.min(LONGEST))))
 }
 
 pub(super) fn bash(toolbox: &Toolbox, arguments: &Arguments) -> Result<String> {
     let command = text(arguments, "command")?;
-    let seconds = number(arguments, "timeout_sec")?.map_or(toolbox.limits.seconds, |n| n as u64);
-    run(toolbox, command, seconds, &[], None)
+    let refresh = seconds(arguments, "refresh_sec")?;
+    let limit = seconds(arguments, "timeout_sec")?;
+    if refresh.is_some() {
+        toolbox.jobs.borrow().room()?;
+    }
+    let job = Job::start(task(toolbox, command, limit, &[], None))?;
+    Ok(match job.wait(refresh, CtrlC::Stops) {
+        Waited::Ended(note) => result(&job, note.as_deref()),
+        Waited::Running => {
+            let (seconds, output) = (job.seconds(), job.output());
+            let number = toolbox.jobs.borrow_mut().add(job);
+            let note = format!(
+                "job {number} is still running after {seconds} s; bash_status and bash_stop take its number"
+            );
+            with_note(output, Some(&note))
+        }
+    })
 }
 
-/// Run `sh -c command` with `variables` added to its environment and `input` as its standard input.
+pub(super) fn status(toolbox: &Toolbox, arguments: &Arguments) -> Result<String> {
+    let number = number(arguments, "job")?.context("`job` is missing")?;
+    let refresh = seconds(arguments, "refresh_sec")?;
+    let job = toolbox.jobs.borrow_mut().take(number)?;
+    Ok(
+        match job.wait(Some(refresh.unwrap_or_default()), CtrlC::LeavesIt) {
+            Waited::Ended(note) => ended(number, &job, note),
+            Waited::Running => {
+                let note = format!("job {number} is running, {} s so far", job.seconds());
+                let output = job.output();
+                toolbox.jobs.borrow_mut().put_back(number, job);
+                with_note(output, Some(&note))
+            }
+        },
+    )
+}
+
+pub(super) fn stop(toolbox: &Toolbox, arguments: &Arguments) -> Result<String> {
+    let number = number(arguments, "job")?.context("`job` is missing")?;
+    let job = toolbox.jobs.borrow_mut().take(number)?;
+    job.stop("stopped");
+    Ok(match job.wait(None, CtrlC::Stops) {
+        Waited::Ended(note) => ended(number, &job, note),
+        // Only a time limit leads here, and there is none.
+        Waited::Running => with_note(job.output(), None),
+    })
+}
+
+/// Run `sh -c command` to its end, with `variables` added to its environment and `input` as its standard input.
 pub(super) fn run(
     toolbox: &Toolbox,
     command: &str,
-    seconds: u64,
     variables: &[(String, String)],
     input: Option<String>,
 ) -> Result<String> {
-    let limit = Duration::from_secs(seconds.clamp(1, LONGEST));
-    let stdin = if input.is_some() {
-        Stdio::piped()
-    } else {
-        Stdio::null()
+    let job = Job::start(task(toolbox, command, None, variables, input))?;
+    let note = match job.wait(None, CtrlC::Stops) {
+        Waited::Ended(note) => note,
+        Waited::Running => None,
     };
-    // One pipe for both, so that lines are in the order in which they were written.
-    let (reader, writer) = io::pipe().context("cannot make a pipe")?;
-    let mut shell = Command::new("sh");
-    shell
-        .args(["-c", command])
-        .envs(variables.iter().map(|(name, value)| (name, value)))
-        .current_dir(toolbox.sandbox.root())
-        .stdin(stdin)
-        .stdout(writer.try_clone().context("cannot make a pipe")?)
-        .stderr(writer)
-        .process_group(0);
-    let mut child = shell.spawn().context("cannot start a shell")?;
-    // It holds the writing ends, without which the reader would never come to an end.
-    drop(shell);
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-        // A command need not read it; its end ends this thread.
-        thread::spawn(move || drop(pipe.write_all(input.as_bytes())));
-    }
-    let output = Arc::new(Mutex::new(Bounded::new(toolbox.limits.output)));
-    let finished = collect(reader, Arc::clone(&output));
+    Ok(result(&job, note.as_deref()))
+}
 
-    let start = Instant::now();
-    let mut why = None;
-    let status: Option<ExitStatus> = loop {
-        if let Some(status) = child.try_wait().context("cannot wait for the command")? {
-            break Some(status);
-        }
-        if interrupt::is_set() {
-            why = Some("stopped by the user".to_owned());
-            break None;
-        }
-        if start.elapsed() >= limit {
-            why = Some(format!("stopped after {} s", limit.as_secs()));
-            break None;
-        }
-        thread::sleep(LOOK);
-    };
-    // Also after its end: what it left in the background would go on unseen. A group that is gone is no error.
-    if let Some(group) = group {
-        let _ = kill_process_group(group, Signal::KILL);
+fn task<'t>(
+    toolbox: &'t Toolbox,
+    command: &'t str,
+    limit: Option<Duration>,
+    variables: &'t [(String, String)],
+    input: Option<String>,
+) -> Task<'t> {
+    let usual = Duration::from_secs(toolbox.limits.seconds.min(LONGEST));
+    Task {
+        command,
+        folder: toolbox.sandbox.root(),
+        variables,
+        input,
+        limit: limit.unwrap_or(usual).max(Duration::from_secs(1)),
+        output: toolbox.limits.output,
     }
-    if status.is_none() {
-        child.wait().context("cannot wait for the command")?;
+}
+
+/// What a command that nobody had to ask for wrote.
+fn result(job: &Job, note: Option<&str>) -> String {
+    match (job.output(), note) {
+        (output, None) if output.is_empty() => "(no output)".to_owned(),
+        (output, note) => with_note(output, note),
     }
-    // Not for ever, and its end is no matter then.
-    let _ = finished.recv_timeout(GRACE);
-    let mut text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
-    let note = why.or_else(|| {
-        let status = status.filter(|s| !s.success())?;
-        Some(
-            status
-                .code()
-                .map_or_else(|| format!("{status}"), |code| format!("exit code {code}")),
-        )
-    });
+}
+
+fn ended(number: usize, job: &Job, note: Option<String>) -> String {
+    let why = note.map(|note| format!(": {note}")).unwrap_or_default();
+    with_note(job.output(), Some(&format!("job {number} has ended{why}")))
+}
+
+fn with_note(mut text: String, note: Option<&str>) -> String {
     if let Some(note) = note {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text += &format!("({note})\n");
-    } else if text.is_empty() {
-        text.push_str("(no output)");
     }
-    Ok(text)
-}
-
-/// Read a pipe to its end on a thread, which says so.
-fn collect(mut pipe: impl Read + Send + 'static, output: Arc<Mutex<Bounded>>) -> Receiver<()> {
-    let (done, finished) = mpsc::channel();
-    thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(n) = pipe.read(&mut buffer) {
-            if n == 0 {
-                break;
-            }
-            let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-            output.add(&buffer[..n]);
-        }
-        // Nobody waits any more when a time limit came first.
-        let _ = done.send(());
-    });
-    finished
-}
-
-/// The first and the last bytes of a long output.
-struct Bounded {
-    limit: usize,
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    left_out: usize,
-}
-
-impl Bounded {
-    fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            head: Vec::new(),
-            tail: Vec::new(),
-            left_out: 0,
-        }
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        let half = self.limit / 2;
-        let room = half.saturating_sub(self.head.len()).min(bytes.len());
-        let (head, tail) = bytes.split_at(room);
-        self.head.extend_from_slice(head);
-        self.tail.extend_from_slice(tail);
-        if self.tail.len() > self.limit - half {
-            let over = self.tail.len() - (self.limit - half);
-            self.tail.drain(..over);
-            self.left_out += over;
-        }
-    }
-
-    fn text(&self) -> String {
-        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        if self.left_out == 0 {
-            // Together, so that a character across the two halves stays whole.
-            return lossy(&[&self.head[..], &self.tail].concat());
-        }
-        format!(
-            "{}\n… {} bytes left out …\n{}",
-            lossy(&self.head),
-            self.left_out,
-            lossy(&self.tail)
-        )
-    }
+    text
 }

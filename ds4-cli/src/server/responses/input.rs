@@ -5,19 +5,19 @@ use ds4_model::chat::{Role, ToolCall};
 use serde_json::Value;
 
 use crate::server::error::ApiError;
-use crate::server::params::{Body, get, typed};
+use crate::server::params::{Body, take, typed};
 
 /// The conversation: `instructions`, then `input`.
-pub(super) fn messages(body: &Body) -> Result<Vec<Message>, ApiError> {
+pub(super) fn messages(body: &mut Body) -> Result<Vec<Message>, ApiError> {
     let mut out = Vec::new();
     if let Some(instructions) = typed::<String>(body, "instructions")? {
         out.push(Message::system(instructions));
     }
-    match get(body, "input") {
-        Some(Value::String(text)) => out.push(Message::user(text.clone())),
-        Some(Value::Array(items)) if !items.is_empty() => {
+    match take(body.get_mut("input")) {
+        Value::String(text) => out.push(Message::user(text)),
+        Value::Array(items) if !items.is_empty() => {
             let mut turn = Turn::default();
-            for (i, item) in items.iter().enumerate() {
+            for (i, item) in items.into_iter().enumerate() {
                 add(item, &format!("input[{i}]"), &mut turn, &mut out)?;
             }
             turn.end(&mut out);
@@ -46,18 +46,26 @@ impl Turn {
     }
 }
 
-fn add(item: &Value, field: &str, turn: &mut Turn, out: &mut Vec<Message>) -> Result<(), ApiError> {
+fn add(
+    mut item: Value,
+    field: &str,
+    turn: &mut Turn,
+    out: &mut Vec<Message>,
+) -> Result<(), ApiError> {
     let invalid = |what: String| ApiError::invalid(field, format!("`{field}`: {what}"));
     if let Some(status) = item["status"].as_str().filter(|s| *s != "completed") {
         return Err(invalid(format!("`status` is {status}, expected completed")));
     }
-    let string = |name: &str| {
+    let string = |item: &Value, name: &str| {
         let value = item[name].as_str().map(str::to_owned);
         value.ok_or_else(|| invalid(format!("expected a text `{name}`")))
     };
+    // Taken, so that it is not copied; with a shorter member it does not matter.
+    let mut taken = |name: &str| take(item.get_mut(name));
+    let (content, summary, output) = (taken("content"), taken("summary"), taken("output"));
     match item["type"].as_str().unwrap_or("message") {
         "message" => {
-            let said = text(&item["content"]).map_err(invalid)?;
+            let said = text(content).map_err(invalid)?;
             let role = match item["role"].as_str() {
                 Some("assistant") => {
                     let message = turn.message();
@@ -81,9 +89,9 @@ fn add(item: &Value, field: &str, turn: &mut Turn, out: &mut Vec<Message>) -> Re
         }
         "reasoning" => {
             // What was thought, or where only that is there, its summary.
-            let mut thought = text(&item["content"]).map_err(invalid)?;
+            let mut thought = text(content).map_err(invalid)?;
             if thought.is_empty() {
-                thought = text(&item["summary"]).map_err(invalid)?;
+                thought = text(summary).map_err(invalid)?;
             }
             turn.message()
                 .reasoning
@@ -91,21 +99,21 @@ fn add(item: &Value, field: &str, turn: &mut Turn, out: &mut Vec<Message>) -> Re
                 .push_str(&thought);
         }
         "function_call" => {
-            let arguments = string("arguments")?;
+            let arguments = string(&item, "arguments")?;
             if !serde_json::from_str::<Value>(&arguments).is_ok_and(|v| v.is_object()) {
                 return Err(invalid("`arguments` is no JSON object".to_owned()));
             }
             let call = ToolCall {
-                id: Some(string("call_id")?),
-                name: string("name")?,
+                id: Some(string(&item, "call_id")?),
+                name: string(&item, "name")?,
                 arguments,
             };
             turn.message().tool_calls.push(call);
         }
         "function_call_output" => {
             turn.end(out);
-            let output = text(&item["output"]).map_err(invalid)?;
-            out.push(Message::tool(string("call_id")?, output));
+            let output = text(output).map_err(invalid)?;
+            out.push(Message::tool(string(&item, "call_id")?, output));
         }
         other => return Err(invalid(format!("an item of type {other} is not supported"))),
     }
@@ -113,7 +121,7 @@ fn add(item: &Value, field: &str, turn: &mut Turn, out: &mut Vec<Message>) -> Re
 }
 
 /// Text, or parts of text.
-fn text(content: &Value) -> Result<String, String> {
+fn text(content: Value) -> Result<String, String> {
     const PARTS: [&str; 5] = [
         "input_text",
         "output_text",
@@ -123,22 +131,27 @@ fn text(content: &Value) -> Result<String, String> {
     ];
     match content {
         Value::Null => Ok(String::new()),
-        Value::String(text) => Ok(text.clone()),
-        Value::Array(parts) => parts
-            .iter()
+        Value::String(text) => Ok(text),
+        Value::Array(parts) => {
+            let mut texts = Vec::with_capacity(parts.len());
             // That an answer was refused is in no text that the model could read.
-            .filter(|part| part["type"] != "refusal")
-            .map(
-                |part| match (part["type"].as_str(), part["text"].as_str()) {
-                    (Some(kind), Some(text)) if PARTS.contains(&kind) => Ok(text),
-                    (kind, _) => Err(format!(
-                        "content of type {} is not supported, only text is",
-                        kind.unwrap_or("unknown")
-                    )),
-                },
-            )
-            .collect::<Result<Vec<_>, _>>()
-            .map(|parts| parts.join("\n\n")),
+            for mut part in parts.into_iter().filter(|part| part["type"] != "refusal") {
+                let text = take(part.get_mut("text"));
+                match (part["type"].as_str(), text) {
+                    (Some(kind), Value::String(text)) if PARTS.contains(&kind) => texts.push(text),
+                    (kind, _) => {
+                        return Err(format!(
+                            "content of type {} is not supported, only text is",
+                            kind.unwrap_or("unknown")
+                        ));
+                    }
+                }
+            }
+            Ok(match texts.len() {
+                1 => texts.remove(0),
+                _ => texts.join("\n\n"),
+            })
+        }
         _ => Err("expected text or a list of parts".to_owned()),
     }
 }
@@ -149,7 +162,7 @@ mod tests {
     use serde_json::json;
 
     fn read(body: Value) -> Result<Vec<Message>, ApiError> {
-        messages(body.as_object().unwrap())
+        messages(&mut body.as_object().unwrap().clone())
     }
 
     #[test]

@@ -14,7 +14,8 @@ use super::state::{Ask, Form, Ready, Shared};
 use write::Responses;
 
 /// Read a request.
-pub(crate) fn ready(app: &Shared, body: &Body) -> Result<Ready<Responses>, ApiError> {
+pub(crate) fn ready(app: &Shared, mut body: Body) -> Result<Ready<Responses>, ApiError> {
+    let body = &mut body;
     fields::check(Route::Responses, body)?;
     let model = params::model(body, app)?;
     let tools = params::tools(body, |tool| match tool["type"].as_str() {

@@ -279,12 +279,13 @@ fn status(end: &End) -> &'static str {
     }
 }
 
-/// Why an answer is not all that it was to be. The second is a reason that OpenAI does not have.
+/// Why an answer is not all that it was to be, in OpenAI's words. None of them is about calls that cannot be understood; that
+/// something was left out is said by `content_filter`, and what it was by `warnings`.
 fn why_incomplete(end: &End) -> Option<&'static str> {
     if end.ended == Ended::Length {
         Some("max_output_tokens")
     } else if end.parsed.outcome != Outcome::Complete {
-        Some("malformed_call")
+        Some("content_filter")
     } else {
         None
     }
@@ -391,7 +392,7 @@ mod tests {
         let broken = Outcome::Incomplete { offset: 0 };
         let (response, item) = ended(Ended::Stop, broken);
         assert_eq!(response["status"], "incomplete");
-        assert_eq!(response["incomplete_details"]["reason"], "malformed_call");
+        assert_eq!(response["incomplete_details"]["reason"], "content_filter");
         assert_eq!(item, "incomplete");
         let (response, item) = ended(Ended::Length, Outcome::Complete);
         assert_eq!(

@@ -4,8 +4,11 @@
     reason = "helpers of tests; a panic is the failure"
 )]
 
+#[cfg(unix)]
+mod signals;
+
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use ds4_gguf::{Gguf, Metadata, Plan, TensorType, Writer};
 use tempfile::TempDir;
@@ -232,6 +235,27 @@ fn a_recipe_of_ones_own_and_every_failure_of_quantize() {
             2,
             "no u32",
         ),
+        (
+            &["edit", "m.gguf", "o", "--set", "general.alignment=u32:0"],
+            2,
+            "general.alignment",
+        ),
+        (
+            &["edit", "m.gguf", "--set", "general.alignment=string:x"],
+            2,
+            "general.alignment",
+        ),
+        (
+            &[
+                "edit",
+                "m.gguf",
+                "o",
+                "--set",
+                &format!("{}=u8:1", "k".repeat(70_000)),
+            ],
+            2,
+            "names have 1 to 65535",
+        ),
     ] {
         let (found, errors) = failed(&folder, arguments);
         assert_eq!(found, code, "{arguments:?}: {errors}");
@@ -316,85 +340,6 @@ fn requant_in_place_gives_the_bytes_of_a_new_file() {
     assert!(errors.contains("changes no tensor"), "{errors}");
 }
 
-/// Wait for `condition`, while the child lives.
-#[cfg(unix)]
-fn wait(child: &mut std::process::Child, condition: impl Fn() -> bool) {
-    while !condition() {
-        assert!(child.try_wait().unwrap().is_none(), "ended too early");
-        std::thread::yield_now();
-    }
-}
-
-#[cfg(unix)]
-fn interrupt(child: &std::process::Child) {
-    let pid = child.id().to_string();
-    assert!(
-        Command::new("kill")
-            .args(["-INT", &pid])
-            .status()
-            .unwrap()
-            .success()
-    );
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_leaves_no_file() {
-    let folder = TempDir::new().unwrap();
-    let mut child = command(
-        &folder,
-        &["quantize", DEMO, "out.gguf", "-r", "q4k", "-t", "1"],
-    )
-    .stdout(Stdio::null())
-    .stderr(Stdio::piped())
-    .spawn()
-    .unwrap();
-    let partial = folder.path().join("out.gguf.partial");
-    wait(&mut child, || partial.exists());
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("stopped"), "{errors}");
-    assert!(names(&folder).is_empty());
-}
-
-#[cfg(unix)]
-#[test]
-fn ctrl_c_in_place_can_be_resumed() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("m.gguf");
-    mxfp4(&path, 60_000);
-    said(&folder, &["requant", "m.gguf", "new.gguf"]);
-    let mut child = command(&folder, &["requant", "m.gguf", "--in-place", "-t", "1"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let marked = || {
-        let mut magic = [0; 4];
-        let mut file = std::fs::File::open(&path).unwrap();
-        std::io::Read::read_exact(&mut file, &mut magic).unwrap();
-        &magic == b"GGRQ"
-    };
-    wait(&mut child, marked);
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{errors}");
-    assert!(errors.contains("--resume"), "{errors}");
-    let (code, errors) = failed(&folder, &["inspect", "m.gguf"]);
-    assert_eq!(code, 3);
-    assert!(errors.contains("ds4 requant --resume"), "{errors}");
-    let (code, errors) = failed(&folder, &["requant", "m.gguf", "--in-place"]);
-    assert_eq!(code, 3);
-    assert!(errors.contains("unfinished"), "{errors}");
-    said(&folder, &["requant", "m.gguf", "--resume"]);
-    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
-    assert!(read("new.gguf") == read("m.gguf"));
-    assert_eq!(names(&folder), ["m.gguf", "new.gguf"]);
-}
-
 #[test]
 fn a_model_is_split_quantized_in_parts_merged_and_edited() {
     let folder = TempDir::new().unwrap();
@@ -449,4 +394,41 @@ fn a_model_is_split_quantized_in_parts_merged_and_edited() {
         "renamed"
     );
     assert_eq!(edited.metadata().get::<&str>("x.type").unwrap(), "model");
+}
+
+/// With a descriptor or a buffer for each part it would need 5000 of the one and 5 GB of the other.
+#[cfg(unix)]
+#[test]
+fn very_many_parts_need_few_descriptors_and_little_memory() {
+    const PARTS: u64 = 5000;
+    let folder = TempDir::new().unwrap();
+    let mut plan = Plan::new(Metadata::new()).unwrap();
+    for i in 0..PARTS {
+        plan.add(&format!("t{i}"), &[1], TensorType::F32).unwrap();
+    }
+    let mut writer = Writer::new(Vec::new(), plan).unwrap();
+    for i in 0..PARTS as u32 {
+        writer.write(&i.to_le_bytes()).unwrap();
+    }
+    std::fs::write(folder.path().join("m.gguf"), writer.finish().unwrap()).unwrap();
+    let limited = |arguments: &[&str]| {
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -n 256 && ulimit -v 1000000 && exec \"$@\"",
+                "sh",
+            ])
+            .arg(env!("CARGO_BIN_EXE_ds4"))
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    };
+    limited(&["split", "m.gguf", "p", "--max-tensors", "1"]);
+    assert_eq!(names(&folder).len() as u64, PARTS + 1);
+    limited(&["merge", "p-00001-of-05000.gguf", "whole.gguf"]);
+    let read = |name| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(read("whole.gguf") == read("m.gguf"));
 }
