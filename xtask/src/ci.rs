@@ -29,7 +29,7 @@ struct Step {
 }
 
 /// In the order they run: cheap and likely to fail first.
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step {
         name: "format",
         proves: "rustfmt agrees with every file",
@@ -59,6 +59,11 @@ const STEPS: [Step; 10] = [
         name: "wasm",
         proves: "ds4-gguf and ds4-quant build for WebAssembly",
         run: wasm,
+    },
+    Step {
+        name: "kernels",
+        proves: "GPU kernels compile for every target, those of gfx1151 within their budgets",
+        run: crate::kernels::check,
     },
     Step {
         name: "tests",

@@ -6,10 +6,12 @@
 )]
 
 mod bench;
+mod bindgen;
 mod ci;
 mod clients;
 mod demo_model;
 mod examples;
+mod kernels;
 mod shell;
 mod synthetic;
 mod tidy;
@@ -38,6 +40,10 @@ enum Command {
     Tidy,
     /// Benches of the libraries and tokens a second of the whole engine; JSON and charts in target/bench.
     Bench(bench::Args),
+    /// Compile the GPU kernels for every target and hold them against their budgets.
+    Kernels(kernels::Args),
+    /// Make the bindings of ds4-hip again from HIP's header.
+    Bindgen(bindgen::Args),
     /// Make the demo models again from what was trained.
     DemoModel(demo_model::Args),
     /// Write a GGUF with the first layers of V4-Flash in true dimensions and random weights.
@@ -61,6 +67,8 @@ fn run() -> Result<()> {
         Command::Clients => clients::run(&root).map(drop),
         Command::Tidy => tidy::run(&root),
         Command::Bench(args) => bench::run(&root, &args),
+        Command::Kernels(args) => kernels::run(&root, &args),
+        Command::Bindgen(args) => bindgen::run(&root, &args),
         Command::DemoModel(args) => demo_model::run(&root, &args),
         Command::Synthetic(args) => synthetic::run(&args),
     }

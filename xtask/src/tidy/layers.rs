@@ -20,7 +20,7 @@ pub(crate) struct Layer {
 }
 
 /// From the bottom up.
-pub(crate) const LAYERS: [Layer; 9] = [
+pub(crate) const LAYERS: [Layer; 13] = [
     Layer {
         name: "ds4-gguf",
         ours: &[],
@@ -46,8 +46,28 @@ pub(crate) const LAYERS: [Layer; 9] = [
         outside: &["bytemuck", "libloading", "thiserror", "tracing"],
     },
     Layer {
-        name: "ds4-hip-gfx1151",
+        name: "ds4-hip-compile",
         ours: &[],
+        outside: &["thiserror"],
+    },
+    Layer {
+        name: "ds4-hip-testing",
+        ours: &["ds4-hip"],
+        outside: &["libc"],
+    },
+    Layer {
+        name: "ds4-hip-cpu",
+        ours: &["ds4-hip-testing"],
+        outside: &["libloading"],
+    },
+    Layer {
+        name: "ds4-hip-cuda",
+        ours: &["ds4-hip"],
+        outside: &["libloading"],
+    },
+    Layer {
+        name: "ds4-hip-gfx1151",
+        ours: &["ds4-hip-testing"],
         outside: &["thiserror"],
     },
     Layer {
@@ -57,7 +77,7 @@ pub(crate) const LAYERS: [Layer; 9] = [
     },
     Layer {
         name: "ds4-model",
-        ours: &["ds4-gguf", "ds4-quant"],
+        ours: &["ds4-gguf", "ds4-hip", "ds4-quant"],
         outside: &[
             "bytemuck",
             "crc32fast",
@@ -115,7 +135,7 @@ pub(crate) const LAYERS: [Layer; 9] = [
     },
     Layer {
         name: "xtask",
-        ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
+        ours: &["ds4-gguf", "ds4-hip-compile", "ds4-model", "ds4-quant"],
         outside: &[
             "anyhow",
             "cargo_metadata",
