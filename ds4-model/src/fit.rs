@@ -72,7 +72,8 @@ impl Need {
             arena: arena(rows).max(arena(1)) * F32,
             experts: pairs * inner * F32,
             session: states.bytes(model.context as u64, rows as u64),
-            checkpoints: CHECKPOINTS as u64 * rings.sum::<u64>() * F32,
+            // Each may have its logits.
+            checkpoints: CHECKPOINTS as u64 * (rings.sum::<u64>() + config.vocab as u64) * F32,
             sessions: sessions as u64,
             context: model.context,
             rows,

@@ -106,6 +106,8 @@ impl Server {
 
     /// Send a request and leave when it is being answered.
     pub(crate) fn leave_when_active(&self, path: &str, body: &Value) {
+        // An answer that has just ended may still be counted.
+        self.wait_until_idle();
         let mut stream = self.connect();
         stream
             .write_all(&request(path, body.to_string().as_bytes()))
