@@ -25,7 +25,16 @@ const QUESTION: &str = "What is the capital of France?";
 const ANSWER: &str = "The capital of France is Paris.";
 
 /// Every example of the workspace; `cargo xtask tidy` fails when one is missing here.
-pub(crate) const EXAMPLES: [Example; 10] = [
+pub(crate) const EXAMPLES: [Example; 11] = [
+    Example {
+        name: "hip_vector_add",
+        runs: &[Run {
+            args: &[],
+            // "all right", or what there is not.
+            stdout: &["all"],
+            writes: &[],
+        }],
+    },
     Example {
         name: "embed",
         runs: &[Run {

@@ -22,7 +22,28 @@ pub enum Target {
     Host,
 }
 
+/// Architectures with a name of their own here.
+const KNOWN: [Target; 12] = [
+    Target::Amd("gfx1100"),
+    Target::Amd("gfx1101"),
+    Target::Amd("gfx1102"),
+    Target::Amd("gfx1103"),
+    Target::Amd("gfx1150"),
+    Target::Amd("gfx1151"),
+    Target::Amd("gfx1152"),
+    Target::Amd("gfx1200"),
+    Target::Amd("gfx1201"),
+    Target::Nvidia("sm_80"),
+    Target::Nvidia("sm_90"),
+    Target::Host,
+];
+
 impl Target {
+    /// The target for a device that says this of itself; `None` for one that kernels are not written for.
+    pub fn of(arch: &str) -> Option<Self> {
+        KNOWN.into_iter().find(|target| target.arch() == arch)
+    }
+
     /// What a device says its architecture is, which code is chosen by.
     pub fn arch(self) -> String {
         match self {

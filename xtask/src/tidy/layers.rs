@@ -123,7 +123,13 @@ pub(crate) const LAYERS: [Layer; 13] = [
     },
     Layer {
         name: "ds4-examples",
-        ours: &["ds4-gguf", "ds4-model", "ds4-quant"],
+        ours: &[
+            "ds4-gguf",
+            "ds4-hip",
+            "ds4-hip-compile",
+            "ds4-model",
+            "ds4-quant",
+        ],
         outside: &[
             "anyhow",
             "clap",
