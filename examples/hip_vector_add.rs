@@ -4,7 +4,11 @@
 //! cargo run --example hip_vector_add                     the machine's HIP runtime
 //! cargo run --example hip_vector_add -- LIBRARY          another one, for instance a look-alike of `ds4-hip/testing`
 //! ```
-#![expect(unsafe_code, reason = "launches a kernel")]
+#![expect(
+    unsafe_code,
+    clippy::print_stdout,
+    reason = "launches a kernel, prints what came out"
+)]
 
 use std::path::Path;
 

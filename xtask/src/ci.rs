@@ -63,7 +63,7 @@ const STEPS: [Step; 11] = [
     Step {
         name: "kernels",
         proves: "GPU kernels compile for every target, those of gfx1151 within their budgets",
-        run: crate::kernels::check,
+        run: crate::kernels::ci,
     },
     Step {
         name: "tests",

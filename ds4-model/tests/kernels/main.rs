@@ -1,6 +1,11 @@
 //! The GPU kernels, run on the CPU by the look-alike of the HIP runtime, against the codecs and formulas in Rust.
 
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests end where something fails, and say aloud what they leave out"
+)]
 
 mod linear;
 mod place;

@@ -8,7 +8,6 @@
     non_snake_case,
     clippy::missing_safety_doc,
     clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
     reason = "one C interface in terms of another: what HIP's header demands of callers is what CUDA's demands of us"
 )]
 
