@@ -102,7 +102,7 @@ pub struct Weights<'a> {
 /// `y[c][r] = Σ_k W[r, k] · x[c][k]`.
 ///
 /// * `w`: `[rows, cols]` packed, `cols` a multiple of 64 and of its block · `x`: 1 to 4 rows of `cols`
-///   [activations](activations) · `y`: `[n, rows]`
+///   [activations] · `y`: `[n, rows]`
 ///
 /// # Errors
 /// [`Error::Type`] for a type without a kernel, [`Error::Shape`] and [`Error::Length`] for what does not fit, [`Error::Hip`].
